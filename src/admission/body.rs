@@ -1,4 +1,4 @@
-//! The body of a request: within a size, within a time, and within what all bodies together may take.
+//! Receives the body of a request, limiting its size, its time, and the memory of all bodies together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,25 +10,25 @@ use http_body_util::BodyExt as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Two objects of 3 MiB, the most an API server takes, with their envelope.
+/// The largest body: two objects of 3 MiB, the limit of API servers, with their envelope.
 pub(super) const MAX_BODY: usize = 8 * 1024 * 1024;
-/// A body must arrive within this time.
+/// The time limit for receiving a body.
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// KiB that the bodies of all open requests may take together.
+/// The most KiB for the bodies of all open requests together.
 const MAX_BODIES: usize = 64 * 1024;
 
-/// What all bodies together may still take.
+/// The memory that is left for bodies.
 ///
-/// INVARIANT: a body takes at most twice what has arrived of it, and nothing for what it only announces: many callers that
-/// announce much and send little would take the room of all others.
+/// INVARIANT: a body takes at most twice what has arrived of it, and nothing for what Content-Length only announces: otherwise callers
+/// that announce much and send little could take the memory of all others.
 #[derive(Clone, Debug)]
 pub(super) struct BodyMemory(Arc<Semaphore>);
 
-/// A body with its share of the memory.
+/// A body with its permits for memory.
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) bytes: Bytes,
-    /// Given back with the value.
+    /// Returned when this is dropped.
     pub(super) share: Vec<OwnedSemaphorePermit>,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum NoBody {
     TooLarge,
     TooSlow,
     BrokenOff,
-    /// Too many bodies at once.
+    /// The memory for bodies is used up.
     NoMemory,
 }
 
@@ -49,7 +49,7 @@ impl Default for BodyMemory {
 }
 
 impl BodyMemory {
-    /// Reads `body`. One that announces too much is refused before any of it is read.
+    /// Reads `body`. If it announces too much, it is rejected before any of it is read.
     pub(super) async fn receive(&self, headers: &HeaderMap, body: Body) -> Result<Received, NoBody> {
         let announced =
             headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
@@ -61,7 +61,7 @@ impl BodyMemory {
             .unwrap_or(Err(NoBody::TooSlow))
     }
 
-    /// A body of at most `announced` bytes.
+    /// Reads a body of at most `announced` bytes.
     async fn collect(&self, mut body: Body, announced: usize) -> Result<Received, NoBody> {
         let (mut taken, mut share, mut bytes) = (0, Vec::new(), BytesMut::new());
         while let Some(frame) = body.frame().await {
@@ -72,7 +72,7 @@ impl BodyMemory {
                 return Err(NoBody::TooLarge);
             }
             if length > taken {
-                // Doubled, so that a body in small pieces does not take a permit for each.
+                // The permits are doubled, so that a body in small chunks does not take one for each.
                 let wanted = length.saturating_mul(2).min(announced.max(length));
                 share.push(self.take(wanted.saturating_sub(taken))?);
                 bytes.reserve(wanted.saturating_sub(bytes.len()));

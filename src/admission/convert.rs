@@ -1,6 +1,7 @@
-//! `/convert`: ConversionReviews of `apiextensions.k8s.io/v1` in and out, as the protocol asks for it: the same uid, as many objects in the same order, or a Failure with a message.
+//! Answers ConversionReviews of `apiextensions.k8s.io/v1` at `/convert`, with the same uid: the converted objects in the same
+//! order, or a Failure with a message.
 //!
-//! Whatever is asked with a uid is answered as a review, with 200; the rest as on the other routes.
+//! A review with a uid is answered by a review with HTTP status 200; other requests as on the other routes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,7 +22,7 @@ use super::review::{Answer, Decided, recover_id};
 use super::routes::{Context, is_json, no_body, no_json};
 use super::workers::{Gone, NotDone};
 
-/// As a label of metrics.
+/// The route in metrics labels.
 const ROUTE: &str = "convert";
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
@@ -41,7 +42,7 @@ enum ReviewError {
     InvalidObjects,
 }
 
-/// The answer to a review that was not decided.
+/// Creates the response to a review that was not processed.
 fn undecided(why: &FailureAnswer, uid: Option<&str>) -> Decided {
     let FailureAnswer { status, label } = why;
     let answer = match uid {
@@ -79,7 +80,7 @@ impl Context {
         let work = move |gone: &Gone<'_>| {
             let passed = || Instant::now() >= deadline.evaluation || gone();
             let told = answer(&converters, &received.bytes, &passed);
-            // As long as the body is worked on, it counts.
+            // The body's memory counts until the work is done.
             drop(received);
             told
         };
@@ -87,7 +88,7 @@ impl Context {
             timeout_at(TokioInstant::from_std(deadline.answer), self.admission.workers.run(work)).await;
         let why = match done {
             Ok(Ok(told)) => return told,
-            // Callers try again after 429, which costs less than the review does.
+            // Callers retry after 429, which costs less than the review.
             Ok(Err(NotDone::Overloaded)) => return undecided(&FailureAnswer::overloaded(), None),
             Ok(Err(NotDone::Panicked(text))) => {
                 self.admission.metrics.panicked();
@@ -144,7 +145,7 @@ fn answer(converters: &Converters, body: &[u8], passed: &dyn Fn() -> bool) -> De
     Decided { answer: review(&response), label: "converted" }
 }
 
-/// The uid, the version that is wanted, and the objects, of a review.
+/// Parses a review: the uid, the desired version, and the objects.
 fn question(body: &[u8]) -> Result<(String, String, Vec<Value>), ReviewError> {
     let document = json::parse(body).map_err(ReviewError::Syntax)?;
     if let Some(repeated) = document.duplicates.paths().next() {

@@ -1,4 +1,4 @@
-//! Which kinds are converted from one version to another. What a conversion does to an object is handed in.
+//! Converts objects between API versions of a kind. The conversion functions are passed in.
 
 use std::sync::Arc;
 
@@ -7,29 +7,29 @@ use serde_json::Value;
 
 use super::log::shown;
 
-/// Why an object is not converted to another version.
+/// Why an object is not converted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConversionError {
     #[error("{api_version}, Kind={kind} is not converted here")]
     UnknownKind { api_version: String, kind: String },
     #[error("there is no way from {from} to {to} for a {kind}")]
     UnknownVersion { from: String, to: String, kind: String },
-    /// What the converter says of the object.
+    /// The converter rejected the object, with this message.
     #[error("{0}")]
     InvalidObject(String),
 }
 
-/// A kind that is converted here.
+/// The converter of a kind.
 #[derive(Clone, Debug)]
 pub struct Converter {
     pub group: &'static str,
     pub kind: &'static str,
     pub versions: Vec<&'static str>,
-    /// From a version to another; `apiVersion` is set already. Why it cannot be done otherwise.
+    /// Converts an object from a version to another; `apiVersion` is set already. Returns why if that is impossible.
     pub convert: fn(&mut Value, &str, &str) -> Result<(), ConversionError>,
 }
 
-/// The kinds that are converted.
+/// The converters of all kinds.
 #[derive(Clone, Debug, Default)]
 pub struct Converters(Arc<[Converter]>);
 
@@ -40,7 +40,7 @@ impl From<Vec<Converter>> for Converters {
 }
 
 impl Converters {
-    /// The object as `kind`, where that is a kind that is converted here.
+    /// Converts the object to `kind`, if there is a converter for it.
     pub(super) fn of(
         &self,
         object: &Value,
@@ -58,10 +58,10 @@ impl Converters {
         self.0.iter().find(|converter| converter.group == group && converter.kind == kind)
     }
 
-    /// The object in that version, which is written with its group.
+    /// Converts the object to the version `wanted`, which includes the group.
     ///
     /// # Errors
-    /// When its kind is not converted, or not to that version, and as the converter says.
+    /// When there is no converter for its kind or the version, and the errors of the converter.
     pub(super) fn one(&self, mut object: Value, wanted: &str) -> Result<Value, ConversionError> {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
         let (found, kind) = (text("apiVersion"), text("kind"));

@@ -1,25 +1,25 @@
-//! By when a request must be answered: our own limit, or what the API server says it waits, less a margin for the way.
+//! Computes the deadline of a request: this server's limit, or a share of the API server's timeout if that is less.
 
 use std::time::{Duration, Instant};
 
 use admit_apimachinery::go::duration;
 
-/// Of the caller's patience, what evaluation may take. The rest is for the network and for making the answer.
+/// The share of the caller's timeout for evaluation. The rest is for the network and for writing the response.
 const SHARE: f64 = 0.8;
-/// Of the caller's patience, when the answer leaves even if evaluation has not noticed its own end.
+/// The share of the caller's timeout after which the response is sent even if evaluation has not noticed its own deadline.
 const LATEST: f64 = 0.85;
 
-/// The two moments of one request.
+/// The two deadlines of one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
-    /// Evaluation stops here, and what it has not decided counts as failed.
+    /// Evaluation stops at this time, and what is undecided counts as failed.
     pub(super) evaluation: Instant,
-    /// The request is answered here, decided or not.
+    /// The response is sent at this time, decided or not.
     pub(super) answer: Instant,
 }
 
 impl Deadline {
-    /// From the `timeout=10s` of the request's query, where it is less than `own`.
+    /// Computes the deadlines from `own` or the `timeout=10s` of the request's query, whichever is less.
     pub(super) fn new(from: Instant, own: Duration, query: Option<&str>) -> Self {
         let own_of_caller = own.div_f64(SHARE);
         let caller = query.and_then(timeout).unwrap_or(own_of_caller).min(own_of_caller);

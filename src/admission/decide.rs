@@ -1,4 +1,4 @@
-//! One request to one answer, on the thread of a worker: read, asked, counted, logged, written.
+//! Decides one request on a worker thread: evaluates it, counts and logs the decision, and writes the response.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -16,14 +16,14 @@ use super::workers::Gone;
 use super::{log, resource};
 use crate::telemetry::Metrics;
 
-/// How long a decision is worth making.
+/// How long a decision is useful.
 pub(super) struct Patience<'p> {
     pub(super) until: Instant,
-    /// Whether the caller has gone meanwhile.
+    /// Whether the caller has disconnected.
     pub(super) gone: &'p Gone<'p>,
 }
 
-/// Decides the request of `question` by what `ask` names of `in_force`, for as long as there is `patience`.
+/// Decides the request of `question` with the policies of `in_force` that `ask` names, within `patience`.
 pub(super) fn decide(
     question: &Question<'_>,
     ask: &Ask,
@@ -83,7 +83,7 @@ pub(super) fn decide(
     Decided { answer: Answer::decided(&id, &decision), label }
 }
 
-/// The answer of the policies that change objects.
+/// Creates the response of the mutating policies.
 fn changed(
     question: &Question<'_>,
     mutated: Mutated,
@@ -96,7 +96,7 @@ fn changed(
     count(&decision, metrics);
     if let Some(denial) = &decision.denial {
         log::denial(request, &decision, denial);
-        // What is let through is asked about again, when it is validated.
+        // Admitted requests are recorded when they are validated later.
         if let Some(decisions) = decisions {
             decisions.note(request, &decision);
         }
@@ -128,7 +128,7 @@ fn count(decision: &Decision, metrics: &Metrics) {
     }
 }
 
-/// The weightiest of what a binding does with a rule's failure.
+/// Returns the most severe action of a binding for a rule's failure.
 fn action(rule: &RuleOutcome) -> &'static str {
     let has = |action: Enforcement| rule.enforced.contains(&action);
     match () {
@@ -147,8 +147,8 @@ const fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// On the auditing route nothing denies: of the policies there none may, but for objects that cannot be converted. That
-/// becomes a warning.
+/// Turns a denial on the auditing route into a warning. Policies there cannot deny, except for objects that cannot be
+/// converted.
 fn audit_only(decision: &mut Decision, metrics: &Metrics) {
     if let Some(denial) = decision.denial.take() {
         decision.warnings.push(denial.message);

@@ -1,5 +1,5 @@
-//! The newest decisions, for whoever watches them: a bounded list in memory. Nothing of an object but its name, and of a rule's
-//! message no secret that is easy to know, as in the log.
+//! Keeps the newest decisions for whoever watches them: a bounded list in memory. It has only the names of objects, and messages of
+//! rules without recognisable secrets, as in the log.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,20 +10,20 @@ use tokio::sync::watch;
 
 use super::log;
 
-/// Decisions that are kept: a page of them, and what a busy second adds.
+/// The number of decisions that are kept: a page of them, and what a busy second adds.
 const KEPT: usize = 200;
 
-/// Shared by those who decide and those who watch; clones are the same list.
+/// The list of decisions, shared by its writers and readers; clones are the same list.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
     newest: Arc<Mutex<Newest>>,
-    /// How many there were.
+    /// The number of decisions since the start.
     count: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct Newest {
-    /// Of the next one.
+    /// The number of the next decision.
     number: u64,
     notes: VecDeque<Noted>,
 }
@@ -31,29 +31,29 @@ struct Newest {
 /// One decision.
 #[derive(Clone, Debug)]
 pub struct Noted {
-    /// Counted from 0.
+    /// The number of the decision, counted from 0.
     pub number: u64,
     pub at: SystemTime,
     pub operation: &'static str,
-    /// `datagathers.insights.openshift.io`, with a subresource behind a slash.
+    /// The resource, `datagathers.insights.openshift.io`, with a subresource after a slash.
     pub resource: String,
     pub namespace: String,
     pub name: String,
     pub user: String,
     pub allowed: bool,
     pub warnings: usize,
-    /// Why it was denied; empty where it was not.
+    /// Why it was denied; empty if it was admitted.
     pub why: String,
 }
 
 impl Decisions {
-    /// Those that are kept, the newest first.
+    /// Returns the kept decisions, the newest first.
     #[must_use]
     pub fn newest(&self) -> Vec<Noted> {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner).notes.iter().rev().cloned().collect()
     }
 
-    /// How many there were, now and whenever that changes.
+    /// Returns the number of decisions, which notifies about changes.
     #[must_use]
     pub fn count(&self) -> watch::Receiver<u64> {
         self.count.subscribe()

@@ -1,4 +1,4 @@
-//! What is answered to requests that were not decided: malformed, late, too many, panicked over.
+//! Creates the responses to requests that were not decided: malformed, late, too many, panics.
 //!
 //! | route | the uid is known | it is not |
 //! |---|---|---|
@@ -11,19 +11,19 @@ use super::review::{Answer, Decided, ReviewId, Unreadable};
 use super::snapshot::Ask;
 use crate::telemetry::Metrics;
 
-/// Why requests are let through on the auditing route, as a label of metrics.
+/// The reason in metrics for requests that are admitted on the auditing route.
 pub(super) const AUDITING: &str = "auditing_route";
 
 /// Why a request was not decided.
 #[derive(Clone, Debug)]
 pub(super) struct FailureAnswer {
     pub(super) status: Status,
-    /// As a label of metrics.
+    /// The reason in metrics labels.
     pub(super) label: &'static str,
 }
 
 impl FailureAnswer {
-    /// A request whose evaluation ended without a decision because of `why`.
+    /// Creates the failure of a request whose evaluation ended without a decision because of `why`.
     pub(super) fn of(label: &'static str, why: &str) -> Self {
         Self {
             status: Status::new(Reason::InternalError, format!("the policies could not be evaluated: {why}")),
@@ -31,7 +31,7 @@ impl FailureAnswer {
         }
     }
 
-    /// A review that cannot be read.
+    /// Creates the failure for a review that cannot be parsed.
     pub(super) fn malformed(unreadable: &Unreadable) -> Self {
         Self {
             status: Status::new(
@@ -49,7 +49,7 @@ impl FailureAnswer {
         }
     }
 
-    /// The answer of the route that was asked to the review with this id, where it is known whose the review is.
+    /// Returns the response on this route to the review with this id, if the id is known.
     pub(super) fn answer(&self, ask: &Ask, id: Option<&ReviewId>, metrics: &Metrics) -> Decided {
         let Self { status, label } = self;
         let answer = match (id, ask) {
@@ -58,7 +58,7 @@ impl FailureAnswer {
                 Answer::let_through(id, &status.message)
             }
             (Some(id), _) => Answer::denied(id, status),
-            // Not the code of what went wrong: callers try again after 429 for as long as they wait.
+            // Not the status of the failure: callers retry after 429 until their timeout.
             (None, Ask::Auditing) => Answer::plain(&Status::new(Reason::ServiceUnavailable, &status.message)),
             (None, _) => Answer::plain(status),
         };

@@ -1,12 +1,12 @@
-//! One line per denial: who wanted what, and which rule said no. Nothing of an object but its name, and of a rule's
-//! message no secret that is easy to know.
+//! Logs one line per denial: the user, the object and the rule. It has only the names of objects, and messages of
+//! rules without recognisable secrets.
 
 use admit_policy::{Decision, Denial, Enforcement, Request};
 
 pub(super) use crate::telemetry::escaped as shown;
 use crate::telemetry::{Outside, Secrets};
 
-/// Characters of a message; the answer has the whole.
+/// The longest message in characters; the response has all of it.
 const MAX_MESSAGE: usize = 1_024;
 const HIDDEN: &str = "[redacted]";
 
@@ -30,7 +30,7 @@ pub(super) fn denial(request: &Request<'_>, decision: &Decision, denial: &Denial
     );
 }
 
-/// Policy, binding and path of the first rule that denied; none where a definition did.
+/// Returns policy, binding and path of the first rule that denied; None if a CRD did.
 fn rule_of(decision: &Decision) -> Option<(&str, &str, String)> {
     decision.outcomes.iter().find_map(|outcome| {
         let rule = outcome.rules.iter().find(|rule| rule.enforced.contains(&Enforcement::Deny))?;
@@ -38,7 +38,7 @@ fn rule_of(decision: &Decision) -> Option<(&str, &str, String)> {
     })
 }
 
-/// A rule about a Secret may quote it, so that nothing it says is shown.
+/// Returns the message for the log. A rule about a Secret may quote it, so such messages are hidden.
 pub(super) fn message(request: &Request<'_>, denial: &Denial) -> String {
     if request.kind.group.is_empty() && request.kind.kind == "Secret" {
         return HIDDEN.to_owned();

@@ -1,4 +1,4 @@
-//! The HTTPS edge of the policies: AdmissionReview in, decision out. What a request means is `admit_policy`'s to say.
+//! Serves the policies as an HTTPS webhook: AdmissionReviews in, decisions out. `admit_policy` evaluates the requests.
 //!
 //! ```text
 //! connection ──listen──► routes ──workers──► read ──► decide ──► Answer
@@ -7,7 +7,7 @@
 //!                                              request
 //! ```
 //!
-//! What requests are decided by ([`InForce`], [`Cluster`]) arrives on watch channels from whoever loads or watches it;
+//! The policies and the cluster's objects ([`InForce`], [`Cluster`]) arrive on watch channels from whoever loads or watches them;
 //! certificates likewise.
 
 mod body;

@@ -1,5 +1,5 @@
-//! The routes of the second port, which is for operators: counters, probes, and what is in force. Plain HTTP, and nothing
-//! that a caller sends is read.
+//! Serves the second listener, for operators: metrics, probes, and the policies in force. It uses plain HTTP, and reads nothing
+//! that a caller sends.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::routes::readyz;
 use super::snapshot::{Broken, InForce};
 use crate::telemetry::{MEDIA_TYPE, Metrics, Readiness};
 
-/// What operators may look at.
+/// What operators can query.
 #[derive(Clone, Debug)]
 pub struct Observed {
     pub policies: watch::Receiver<Arc<InForce>>,
@@ -39,7 +39,7 @@ fn text(metrics: &Metrics) -> Response {
     ([(header::CONTENT_TYPE, MEDIA_TYPE)], metrics.text()).into_response()
 }
 
-/// What is in force: names and hashes, and of what the documents say no more than what is wrong with them.
+/// Returns the policies in force: names and hashes, and compile errors, but no contents.
 fn loaded(in_force: &InForce) -> Value {
     let failure_policy = |policy: &Policy| match policy.failure_policy {
         FailurePolicy::Fail => "Fail",

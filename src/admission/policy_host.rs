@@ -1,4 +1,4 @@
-//! What policies may ask about beside the request: the cluster, where one is watched, and the loaded files.
+//! Answers lookups of policies beyond the request: from the cluster, if one is watched, and from the loaded files.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -12,18 +12,18 @@ use serde_json::Value;
 use super::converters::Converters;
 use super::snapshot::InForce;
 
-/// What is known of a cluster, made elsewhere and asked from the threads that decide; none where only files answer.
+/// The watched cluster, which is queried by worker threads; None if there are only files.
 pub type Cluster = Option<Arc<dyn Host + Send + Sync>>;
 
-/// Files and cluster together. Where the cluster cannot tell, files do not stand in for it.
+/// Combines files and cluster. If the cluster does not answer, files do not replace it.
 #[derive(Debug)]
 pub(super) struct PolicyHost<'a> {
     pub(super) files: &'a Documents,
     pub(super) in_force: &'a InForce,
     pub(super) cluster: Option<&'a (dyn Host + Send + Sync)>,
-    /// What is converted here, whoever else would have to be asked.
+    /// Conversions of this program, which take precedence over conversion webhooks.
     pub(super) converters: &'a Converters,
-    /// From when on nothing is worth asking any more.
+    /// After this time, no further lookup is useful.
     pub(super) until: Instant,
 }
 
@@ -38,7 +38,7 @@ impl Host for PolicyHost<'_> {
         if let Some(namespace) = self.files.namespace(name)? {
             return Ok(Some(namespace));
         }
-        // Without a cluster to ask, the name of the request is all there is, and may be enough.
+        // Without a cluster, only the name in the request is known, which may be enough.
         Ok(self.cluster.is_none().then(|| self.in_force.namespace(name)).flatten().map(Arc::new))
     }
 
@@ -46,7 +46,7 @@ impl Host for PolicyHost<'_> {
         self.files.param_scope(kind).or_else(|| self.cluster?.param_scope(kind))
     }
 
-    /// Params in the folder are those of its policies; only kinds that have none there are the cluster's.
+    /// Param kinds with objects in the files are looked up there; others in the cluster.
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
         match self.cluster {
             Some(cluster) if !self.files.holds(kind) => cluster.params(kind, namespace),
@@ -90,8 +90,8 @@ impl Host for PolicyHost<'_> {
 
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
         match self.cluster {
-            // Each question goes over the network: without this, an expression that asks many kept its thread for all of
-            // them, whoever waited for the answer.
+            // Each authorizer check is a network request: without this limit, an expression with many of them would block its thread
+            // after the caller has given up.
             Some(_) if Instant::now() >= self.until => {
                 Err(HostError("the time of the request is over".to_owned()))
             }
@@ -100,7 +100,7 @@ impl Host for PolicyHost<'_> {
         }
     }
 
-    /// Those of files are in the set.
+    /// Exceptions of files are in the policy set.
     fn exceptions(&self) -> Result<Option<Arc<Exceptions>>, HostError> {
         self.cluster.map_or(Ok(None), Host::exceptions)
     }

@@ -1,14 +1,14 @@
-//! Work that waits for a thread: a bounded queue that several threads take from, the oldest piece first.
+//! Implements a bounded queue of work, from which several threads take the oldest item first.
 //!
-//! A thread that finds nothing sleeps at once. Channels that spin for a while first win where pieces follow each other
-//! within microseconds; here the threads that read and write the connections need the processor meanwhile, and at half
-//! load such waiting took a quarter of it.
+//! A thread that finds the queue empty sleeps immediately. Channels that spin first are faster if items follow each other
+//! within microseconds; here, the threads of the connections need the processor meanwhile, and at half
+//! load spinning took a quarter of it.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// A queue with room for so many pieces of work.
+/// A bounded queue.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     waiting: Mutex<Waiting<T>>,
@@ -18,7 +18,7 @@ pub(super) struct Queue<T> {
 
 #[derive(Debug)]
 struct Waiting<T> {
-    /// With when it came, the oldest first.
+    /// The items with their arrival times, the oldest first.
     work: VecDeque<(Instant, T)>,
     closed: bool,
 }
@@ -29,7 +29,7 @@ impl<T> Queue<T> {
         Self { waiting: Mutex::new(waiting), more: Condvar::new(), room }
     }
 
-    /// Adds work, or gives it back where there is no room.
+    /// Adds an item, or returns it if the queue is full.
     pub(super) fn put(&self, work: T) -> Result<(), T> {
         let mut waiting = self.locked();
         if waiting.closed || waiting.work.len() >= self.room {
@@ -41,7 +41,7 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// The next piece of work, as soon as there is one; none when the queue is closed and empty.
+    /// Waits for the next item; None when the queue is closed and empty.
     pub(super) fn take(&self) -> Option<T> {
         let mut waiting = self.locked();
         loop {
@@ -55,7 +55,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Takes out what came before `then`, and says whether anything else waits still.
+    /// Removes the items that arrived before `then`; also returns whether others remain.
     pub(super) fn give_up(&self, then: Instant) -> (Vec<T>, bool) {
         let mut waiting = self.locked();
         let late = waiting.work.partition_point(|(came, _)| *came < then);
@@ -63,14 +63,14 @@ impl<T> Queue<T> {
         (given_up, !waiting.work.is_empty())
     }
 
-    /// No more work comes: what waits is still done.
+    /// Closes the queue: no more items are added, and the remaining ones are still taken.
     pub(super) fn close(&self) {
         self.locked().closed = true;
         self.more.notify_all();
     }
 
     fn locked(&self) -> MutexGuard<'_, Waiting<T>> {
-        // Nothing panics while it is held.
+        // Nothing panics while the lock is held.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -99,7 +99,7 @@ mod tests {
         queue.put(1).unwrap();
         queue.put(2).unwrap();
         let then = loop {
-            // A clock may show the same time twice.
+            // A clock may return the same time twice.
             let now = Instant::now();
             if queue.locked().work.back().is_some_and(|(came, _)| *came < now) {
                 break now;

@@ -1,5 +1,5 @@
-//! Custom resources against the definitions that were loaded: what an API server whose installed definition has the same
-//! schema and rules would refuse, in its words.
+//! Validates custom resources by the loaded CRDs: rejects what an API server with the same schema and rules would
+//! reject, with the same messages.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::pointer;
@@ -8,18 +8,18 @@ use admit_policy::schema::Malformed;
 use admit_policy::{Deadline, Denial, Documents, EvalOptions, Operation, Reason, Request, Status};
 use serde_json::Value;
 
-/// What a definition says about a request.
+/// The result of validating a request.
 #[derive(Debug, Default)]
 pub(super) struct Checked {
     pub(super) denial: Option<Denial>,
-    /// Unknown fields, and failures that were let pass because what they speak of did not change.
+    /// Unknown fields, and errors that were tolerated because the values did not change (ratcheting).
     pub(super) warnings: Vec<String>,
-    /// The time was over before it was decided.
+    /// The time was over before validation was complete.
     pub(super) interrupted: bool,
 }
 
-/// Checks the object of `request` where a loaded definition serves its kind. Deletions have no object to check, and the
-/// kinds of subresources such as scale are not the definition's.
+/// Validates the object of `request` if a loaded CRD serves its kind. Deletions have no object to validate, and kinds of
+/// subresources such as scale are not defined by CRDs.
 pub(super) fn check(documents: &Documents, request: &Request<'_>, deadline: Deadline<'_>) -> Checked {
     let written = matches!(request.operation, Operation::Create | Operation::Update);
     let (Some(object), true) = (&request.object, written) else { return Checked::default() };
@@ -39,7 +39,7 @@ fn write(
     object: &Value,
     deadline: Deadline<'_>,
 ) -> Written {
-    // Only updates ratchet; a creation whose review brings an old object is no reason to.
+    // Only updates ratchet, even if the review of a creation has an old object.
     let old = request.old_object.as_ref().filter(|_| request.operation == Operation::Update);
     let old = match old.map(|old| stored(version, old.value().into_owned(), deadline)).transpose() {
         Ok(old) => old,
@@ -55,13 +55,13 @@ fn write(
     write.decide(object)
 }
 
-/// The old object as this definition reads it: the API server read it by its own, which may be another one.
+/// Prunes and defaults the old object by this CRD: the API server did that by its own CRD, which may differ.
 fn stored(version: &CrdVersion, mut object: Value, deadline: Deadline<'_>) -> Result<Value, Unread> {
     version.read(&mut object, Malformed::Refuse, Some(deadline))?;
     Ok(object)
 }
 
-/// The whole `Status`, with a cause for each mistake.
+/// Creates a denial with the whole `Status`, with a cause for each error.
 fn denial(definition: &CompiledCrd, written: &Written) -> Denial {
     let (group, kind) = (&definition.definition().group, &definition.definition().names.kind);
     let name = pointer::text(&written.object, "/metadata/name");

@@ -1,4 +1,4 @@
-//! The routes of the webhook port.
+//! Routes the requests of the webhook's listener.
 //!
 //! | route | asks |
 //! |---|---|
@@ -9,12 +9,12 @@
 //! | `/mutate` | policies that change objects; answers with a JSON patch |
 //! | `/convert` | how objects read in another version ([`super::convert`]) |
 //!
-//! A policy may deny if a binding says so, or if it fails where it cannot be applied (`Policy::may_deny`): one that only
-//! warns, and has params to miss, is asked by `/enforce`.
+//! A policy may deny if a binding says so, or if it fails when it cannot be applied (`Policy::may_deny`): one that only
+//! warns, but has params that may be missing, is evaluated by `/enforce`.
 //!
-//! Whatever is asked with a uid is answered as a review, with 200; what is refused before a review was read (size, time,
-//! overload) is a Kubernetes `Status` with its own code, which the caller's failure policy decides on. [`super::failure_answer`]
-//! has the table.
+//! A request with a uid is answered by a review with HTTP status 200; requests that are rejected before the review was parsed (size,
+//! time, overload) get a Kubernetes `Status` with its own code, to which the caller's failure policy applies.
+//! [`super::failure_answer`] has the table.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ use super::snapshot::{Ask, InForce};
 use super::workers::{Gone, NotDone, Workers};
 use crate::telemetry::{Metrics, Readiness, Trace, Traces};
 
-/// What the routes decide with: always the newest complete set.
+/// What the routes use to decide: always the newest complete set.
 #[derive(Clone, Debug)]
 pub struct Admission {
     pub policies: watch::Receiver<Arc<InForce>>,
@@ -52,11 +52,11 @@ pub struct Admission {
     pub metrics: Arc<Metrics>,
     pub traces: Traces,
     pub readiness: Readiness,
-    /// The kinds that `/convert` knows.
+    /// The converters for `/convert`.
     pub converters: Converters,
     /// Whether reviews of `admission.k8s.io/v1beta1` are answered, in that version.
     pub beta: bool,
-    /// How long a request may take at most, also when the caller would wait longer.
+    /// The time limit for a request, also if the caller would wait longer.
     pub timeout: Duration,
 }
 
@@ -64,17 +64,17 @@ pub struct Admission {
 pub(super) struct Context {
     pub(super) admission: Admission,
     pub(super) memory: BodyMemory,
-    /// Where decisions are noted, if anybody watches them.
+    /// Where decisions are recorded, if anybody watches them.
     decisions: Option<Decisions>,
 }
 
 impl Admission {
-    /// The routes of the table above, and the probes.
+    /// Creates the router for the table above, with the probes.
     pub fn router(self) -> Router {
         self.routes(None)
     }
 
-    /// The same, and every decision is noted.
+    /// Does the same, and records every decision.
     pub fn watched(self, decisions: Decisions) -> Router {
         self.routes(Some(decisions))
     }
@@ -95,7 +95,7 @@ impl Admission {
     }
 }
 
-/// Readiness as an answer: 200 or 503, and a line for each part.
+/// Returns the readiness: 200 or 503, and a line for each part.
 pub(super) fn readyz(readiness: &Readiness) -> Response {
     readiness.answer().into_response()
 }
@@ -157,7 +157,7 @@ impl Context {
         if !is_json(headers) {
             return no_json().answer(&ask, None, &self.admission.metrics);
         }
-        // The newest set at this moment decides the whole request.
+        // The set that is newest at this moment decides the whole request.
         let in_force = Arc::clone(&self.admission.policies.borrow());
         if let Ask::One(policy) = &ask
             && !in_force.has(policy)
@@ -190,7 +190,7 @@ impl Context {
                     FailureAnswer::malformed(&unreadable).answer(&ask, unreadable.id.as_ref(), &metrics)
                 }
             };
-            // As long as the body is worked on, it counts.
+            // The body's memory counts until the work is done.
             drop(share);
             (decided, about)
         };
@@ -211,10 +211,10 @@ impl Context {
         self.without_decision(&undecided, &asked, &bytes)
     }
 
-    /// The answer to a review of which no more is known than whose it is.
+    /// Creates the response to a review that was not parsed, except perhaps for its id.
     fn without_decision(&self, undecided: &FailureAnswer, ask: &Ask, review: &[u8]) -> Decided {
         let overloaded = undecided.status.code == Reason::TooManyRequests.code();
-        // Under overload a caller that may deny asks its failure policy, or again: both cost less than the review does.
+        // Under overload, callers of policies that may deny retry or apply their failure policy: both cost less than the review.
         let id =
             if overloaded && *ask != Ask::Auditing { None } else { recover_id(review, self.admission.beta) };
         if !overloaded {
@@ -229,7 +229,7 @@ impl Context {
     }
 }
 
-/// What a trace says of a request: what it is about, and nothing of what is in it.
+/// Returns the trace attributes of a request, without its contents.
 fn told_of(request: &Request<'_>) -> Vec<(&'static str, String)> {
     vec![
         ("admission.uid", request.uid.clone()),
@@ -263,7 +263,7 @@ pub(super) fn no_body(problem: NoBody) -> FailureAnswer {
         }
         NoBody::TooSlow => {
             let message = format!("the body did not arrive within {} seconds", BODY_TIMEOUT.as_secs());
-            // The client took too long, not the server.
+            // 408 and not 504: the client was slow, not the server.
             let code = StatusCode::REQUEST_TIMEOUT.as_u16();
             (Status { code, ..Status::new(Reason::Timeout, message) }, "timeout")
         }

@@ -1,4 +1,4 @@
-//! What requests are decided by: one complete set of policies with what can be said about it, published whole.
+//! Defines the set of policies that requests are decided with; it is immutable and published as a whole.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,47 +8,47 @@ use admit_policy::matching::MatchResources;
 use admit_policy::{Binding, Policy, PolicySet};
 use serde_json::{Value, json};
 
-/// A complete set, and where it came from.
+/// A complete set of policies.
 #[derive(Debug, Default)]
 pub struct InForce {
     pub policies: Arc<PolicySet>,
-    /// SHA-256 of the documents, in hexadecimal digits; empty where nobody needs to tell sets apart.
+    /// The SHA-256 of the documents in hexadecimal; empty if sets need not be distinguished.
     pub hash: String,
-    /// What the author of the documents should know, though they compile.
+    /// Warnings about documents that compile.
     pub warnings: Vec<String>,
-    /// What would be in force as well, or in a newer version, if it compiled.
+    /// Documents of the cluster that do not compile, in their newest version.
     pub broken: Vec<Broken>,
-    /// The policies and bindings of files, where somebody shows them.
+    /// The policies and bindings of files, if they are shown as objects.
     pub shown: Vec<Document>,
     enforcing: HashSet<String>,
-    /// Whether no policy looks at more of a Namespace than its name.
+    /// Whether no policy reads more of a Namespace than its name.
     names_suffice: bool,
 }
 
-/// A document of its own that does not compile.
+/// A document that does not compile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub kind: String,
     pub name: String,
-    /// A line, or several.
+    /// The error message, which may have several lines.
     pub mistake: String,
-    /// Whether the version before it is in force.
+    /// Whether its previous version is in force.
     pub previous: bool,
 }
 
-/// The label that every Namespace has, with its own name.
+/// The label of every Namespace with its own name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// Which of the policies a route asks.
+/// Which policies a route evaluates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ask {
-    /// All, and the definitions of custom resources.
+    /// All policies, and the CRDs.
     Everything,
-    /// Those that can deny, and the definitions of custom resources.
+    /// The policies that may deny, and the CRDs.
     Enforcing,
-    /// Those that can only warn or audit.
+    /// The policies that can only warn or audit.
     Auditing,
-    /// Those that change objects.
+    /// The mutating policies.
     Mutating,
     One(String),
 }
@@ -71,19 +71,19 @@ impl InForce {
         Self { policies, hash, warnings, broken: Vec::new(), shown: Vec::new(), enforcing, names_suffice }
     }
 
-    /// The same, where `broken` had to be left as it was.
+    /// Returns the set with the list of documents that do not compile.
     #[must_use]
     pub fn without(self, broken: Vec<Broken>) -> Self {
         Self { broken, ..self }
     }
 
-    /// The same, of which these documents are shown.
+    /// Returns the set with documents that are shown as objects.
     #[must_use]
     pub fn showing(self, shown: Vec<Document>) -> Self {
         Self { shown, ..self }
     }
 
-    /// Whether both show the same files; where the hashes are the same, so are the documents.
+    /// Whether both show the same files; documents are equal if the hashes are.
     #[must_use]
     pub fn shows_as(&self, other: &Self) -> bool {
         let files = |set: &Self| -> Vec<Arc<str>> {
@@ -92,13 +92,13 @@ impl InForce {
         files(self) == files(other)
     }
 
-    /// A Namespace that is known by name only, where nobody looks at more.
+    /// Returns a Namespace that has only its name, if no policy reads more.
     pub(super) fn namespace(&self, name: &str) -> Option<Value> {
         let named = || json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {NAME_LABEL: name}}});
         self.names_suffice.then(named)
     }
 
-    /// Whether this policy may deny: what it finds, or that it cannot be applied.
+    /// Whether this policy may deny: by its rules, or because it cannot be applied.
     #[must_use]
     pub fn enforces(&self, policy: &str) -> bool {
         self.enforcing.contains(policy)
@@ -127,7 +127,7 @@ impl Ask {
         }
     }
 
-    /// As a label of metrics: of a fixed number of words.
+    /// Returns the value for metrics labels, one of a fixed set.
     pub(super) const fn label(&self) -> &'static str {
         match self {
             Self::Everything => "validate",

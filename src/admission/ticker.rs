@@ -1,7 +1,7 @@
-//! What is done some times a second while requests come or wait, so that none of them needs a timer for it.
+//! Runs a task periodically while requests arrive or wait, so that no request needs a timer of its own.
 //!
-//! A timer of each request's own would be set under the lock of all timers and taken back under it, and a runtime that sleeps
-//! until its earliest timer is woken, with a system call, when an earlier one is set. Timers of requests hardly ever ring.
+//! Timers of single requests would be set and removed under the lock of all timers, and a runtime that sleeps until its earliest
+//! timer is woken by a system call when an earlier one is set. These timers hardly ever fire.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// Sooner than any limit of a request is over.
+/// The period, shorter than any time limit of a request.
 const PERIOD: Duration = Duration::from_millis(50);
 
-/// Ends by itself a period after the last request; an idle process sleeps.
+/// The periodic task. It stops by itself one period after the last request, so that an idle process sleeps.
 pub(super) struct Ticker {
-    /// What is done; says whether it is to be done again though no request comes.
+    /// The task; returns whether it must run again even if no request arrives.
     each: Box<dyn Fn() -> bool + Send + Sync>,
-    /// Something has come since the last beat.
+    /// Whether a request has arrived since the last run.
     asked: AtomicBool,
     beating: AtomicBool,
 }
@@ -29,14 +29,14 @@ impl fmt::Debug for Ticker {
 }
 
 impl Ticker {
-    /// Does this at each beat.
+    /// Creates a ticker that runs `each` in each period.
     pub(super) fn new(each: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self { each: Box::new(each), asked: AtomicBool::new(false), beating: AtomicBool::new(false) }
     }
 
-    /// A request has come: there is a beat within the next period, on the runtime of this task.
+    /// Reports a request: the task runs within the next period, on the runtime of the caller.
     pub(super) fn keep(self: &Arc<Self>) {
-        // Nearly always so: a read alone leaves the line in the caches of all processors.
+        // This is the usual case: reading alone leaves the cache line shared by all processors.
         if self.asked.load(Ordering::Relaxed) {
             return;
         }
@@ -52,7 +52,7 @@ impl Ticker {
                 sleep(PERIOD).await;
             }
             self.beating.store(false, Ordering::Release);
-            // Who asked between these two lines found it beating, and leaves it to us.
+            // A request that arrived between these two lines found the ticker running, so it has to continue.
             if !self.asked.load(Ordering::Acquire) || self.beating.swap(true, Ordering::AcqRel) {
                 return;
             }

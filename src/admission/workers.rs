@@ -1,12 +1,12 @@
-//! The threads that read and decide: a fixed number with stacks of a known size, behind a queue of a known length.
+//! Runs decisions on a fixed number of threads with a known stack size, behind a queue of bounded length.
 //!
-//! Not tokio's blocking threads: those are up to 512, so that overload would turn into memory and into waiting without
-//! end, and they share their stack size with everything else that blocks. What does not fit in the queue is refused at
-//! once, and what waited in it too long soon after, whether or not a thread ever comes to take it. The caller's failure policy
-//! then decides sooner than any wait could.
+//! It does not use tokio's blocking threads: there may be 512 of those, so that overload would use much memory and cause long
+//! waits, and they share their stack size with everything else that blocks. Work that does not fit in the queue is rejected
+//! immediately, and work that waited for too long soon after, even if no thread becomes free. The caller's failure policy
+//! then applies sooner than after any wait.
 //!
-//! INVARIANT: the time that work waits is bounded by a time, not by a length. How long a queue of so many pieces takes
-//! depends on what policies cost; one that stands adds its whole length to every latency and to no throughput.
+//! INVARIANT: the waiting time is limited directly, not by the length of the queue. How long a full queue takes
+//! depends on the cost of policies; a queue that stays full adds to every latency and does not increase the throughput.
 
 use std::fmt;
 use std::io;
@@ -21,25 +21,25 @@ use super::queue::Queue;
 use super::ticker::Ticker;
 use crate::telemetry::panic_text;
 
-/// Room for reading, matching and evaluating documents at the depth limit, in unoptimised builds too. Pages that are
-/// never reached cost nothing.
+/// The stack size: enough for parsing, matching and evaluating documents at the depth limit, also in unoptimised builds. Pages
+/// that are never used cost nothing.
 const STACK: usize = 32 * 1024 * 1024;
-/// Work that waits for each thread.
+/// The number of waiting jobs per thread.
 const QUEUE_PER_THREAD: usize = 64;
-/// How long work may wait for a thread, give or take a beat. With the work itself, an answer takes less than a second under
+/// How long work may wait for a thread, plus or minus one tick. With the work itself, a response takes less than a second under
 /// any load.
 const MAX_WAIT: Duration = Duration::from_millis(600);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Hands work to the threads; they end when the last handle is gone.
+/// Passes work to the threads, which end when the last handle is dropped.
 #[derive(Clone)]
 pub struct Workers {
     queue: Arc<Open>,
     beat: Arc<Ticker>,
 }
 
-/// The queue as long as there is a handle.
+/// Closes the queue when the last handle is dropped.
 struct Open(Arc<Queue<Job>>);
 
 impl Drop for Open {
@@ -51,9 +51,9 @@ impl Drop for Open {
 /// Why there is no result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NotDone {
-    /// The queue is full, or no turn came in time.
+    /// The queue is full, or no thread was free in time.
     Overloaded,
-    /// The work panicked, and said this.
+    /// The work panicked with this message.
     Panicked(String),
 }
 
@@ -64,17 +64,17 @@ impl fmt::Debug for Workers {
 }
 
 impl Workers {
-    /// As many threads as there are processors, two at least: one slow request does not stop all others.
+    /// Starts as many threads as there are processors, but at least two, so that one slow request does not block all others.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When a thread cannot be started.
     pub fn start() -> io::Result<Self> {
         Self::of(thread::available_parallelism().map_or(2, |count| count.get().max(2)))
     }
 
     pub(super) fn of(threads: usize) -> io::Result<Self> {
         let jobs = Arc::new(Queue::new(threads * QUEUE_PER_THREAD));
-        // From here on, so that threads that were started end when one cannot be.
+        // Created before the threads, so that those that were started end if another cannot be.
         let queue = Arc::new(Open(Arc::clone(&jobs)));
         for number in 0..threads {
             let jobs = Arc::clone(&jobs);
@@ -88,8 +88,8 @@ impl Workers {
         Ok(Self { queue, beat: Arc::new(beat) })
     }
 
-    /// The result of `work`, which may ask whether its caller has gone. Work whose caller has gone before is not begun, nor
-    /// what no thread has taken within [`MAX_WAIT`] and a beat: that is refused then, even when all threads are held.
+    /// Runs `work` on a thread and returns its result; `work` may check whether its caller has gone. Work whose caller is gone is not
+    /// started, nor is work that waited for [`MAX_WAIT`] and a tick: that is rejected then, even if all threads are busy.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Gone<'_>) -> T + Send + 'static,
@@ -99,7 +99,7 @@ impl Workers {
             if sender.is_closed() {
                 return;
             }
-            // The closure is gone after a panic, and with it everything it might have left half done.
+            // After a panic the closure is dropped, with any inconsistent state.
             let done = catch_unwind(AssertUnwindSafe(|| work(&|| sender.is_closed())));
             let _ = sender.send(done.map_err(|payload| NotDone::Panicked(panic_text(payload.as_ref()))));
         });
@@ -107,22 +107,22 @@ impl Workers {
             return Err(NotDone::Overloaded);
         }
         self.beat.keep();
-        // What is begun always says something; so what says nothing was given up.
+        // Started work always sends a result, so its absence means that it was given up.
         result.await.unwrap_or(Err(NotDone::Overloaded))
     }
 }
 
-/// Drops what has waited for too long, and so tells whoever waits for it; whether anything else waits.
+/// Drops work that has waited for too long, which notifies its callers; returns whether other work waits.
 fn give_up_late(jobs: &Queue<Job>) -> bool {
-    // A clock that began just now has nothing that is late.
+    // The clock began less than MAX_WAIT ago, so nothing can be late.
     let Some(then) = Instant::now().checked_sub(MAX_WAIT) else { return true };
     let (late, others) = jobs.give_up(then);
-    // Not under the lock of the queue: it may be large.
+    // Dropped outside of the queue's lock, since it may be large.
     drop(late);
     others
 }
 
-/// Says whether nobody waits any more for what is being done.
+/// Returns whether the caller of the work has gone.
 pub(super) type Gone<'a> = dyn Fn() -> bool + 'a;
 
 fn work(jobs: &Queue<Job>) {
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(workers.run(|_| 8).await, Ok(8));
     }
 
-    /// A piece of work that goes on until the end of the barrier is met; returns once a thread is at it.
+    /// Starts work that blocks until the barrier is met; returns once a thread runs it.
     async fn busy(workers: &Workers) -> (tokio::task::JoinHandle<Result<(), NotDone>>, Arc<Barrier>) {
         let (started, gate) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
         let (inside, end, workers) = (Arc::clone(&started), Arc::clone(&gate), workers.clone());
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(blocking.await.unwrap(), Ok(()));
         for work in waiting {
             let done = work.await;
-            // On a machine that stood still, their time may be over.
+            // On a slow machine, their waiting time may be over.
             assert!(
                 matches!(done, Ok(()) | Err(NotDone::Overloaded)),
                 "what was queued is answered: {done:?}"

@@ -1,4 +1,4 @@
-//! What policies and definitions mean beyond one object. Pure functions: documents and logs in, findings out.
+//! Analyses policies and definitions beyond a single decision. Pure functions: documents and logs in, findings out.
 //!
 //! ```text
 //! documents ──┬─ boundaries   where judging may come out differently
@@ -12,17 +12,17 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | [`attack`] | what gets past a policy: pairs of a denied request and an admitted one that reaches the same | reads |
-//! | [`mutate`] | which small changes of rules no test case sees | prove, reads |
+//! | [`attack`] | how a policy can be evaded: pairs of a denied request and an admitted one with the same effect | reads |
+//! | [`mutate`] | which small changes of rules no test case detects | prove, reads |
 //! | [`prove`] | what holds for all objects of a kind, by a solver that the caller runs | nothing of ours |
-//! | `reads` | what an expression looks at | nothing of ours |
-//! | [`releases`] | which Kubernetes releases take a document, and why others do not | nothing of ours |
-//! | [`replay`] | what policies would have decided about the requests of an audit log | nothing of ours |
-//! | [`scan`] | what policies say of the objects that stand in a cluster | replay |
+//! | `reads` | what an expression reads | nothing of ours |
+//! | [`releases`] | which Kubernetes releases accept a document, and why others do not | nothing of ours |
+//! | [`replay`] | what policies would have decided on the requests of an audit log | nothing of ours |
+//! | [`scan`] | the verdicts of policies on the objects stored in a cluster | replay |
 //! | [`states`] | which values of a field may follow one another | reads |
 //!
-//! Every verdict is that of admit-policy, which is told the release ([`admit_policy::release`]); nothing here has an idea of its
-//! own of what an expression means.
+//! Every verdict is that of admit-policy, for a given release ([`admit_policy::release`]); nothing here implements the meaning of
+//! expressions a second time, except as terms that are checked against it.
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 

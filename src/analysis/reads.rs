@@ -1,7 +1,8 @@
-//! What an expression looks at: places in the new and the old object, what it compares them with, and all else that it asks.
+//! Determines what an expression reads: paths in the new and the old object, the constants that it compares them with, and everything
+//! else that it uses.
 //!
-//! Every place that may decide about the value is found; some that never do may be, too: what is said of an expression from
-//! its places alone is then said of too few, never of too many.
+//! Every path that may affect the value is found; some that never do may be included. So a conclusion drawn from the paths may miss
+//! that an expression is independent of a field, but never that it depends on one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,13 +29,13 @@ pub(crate) struct Place {
 pub(crate) struct Reads {
     /// Places whose values count.
     pub(crate) values: BTreeSet<Place>,
-    /// Places of which it counts only whether something is there.
+    /// Paths of which only the presence matters.
     pub(crate) tests: BTreeSet<Place>,
-    /// The constants that are compared with what stands at a path.
+    /// The constants that are compared with the value at a path.
     pub(crate) compared: BTreeMap<Vec<String>, Vec<Value>>,
     /// Other variables: `params`, `request`, `authorizer`, `namespaceObject`.
     pub(crate) others: BTreeSet<String>,
-    /// Whether the user of the request is asked for.
+    /// Whether the user of the request is read.
     pub(crate) user: bool,
     /// Separators of `split`.
     pub(crate) separators: BTreeSet<String>,
@@ -74,13 +75,13 @@ impl Reads {
 /// The names that an expression of a document may use.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// Where `self` stands, of a definition's rule.
+    /// The path of `self`, for a definition's rule.
     pub(crate) node: Option<Vec<String>>,
     /// The composed variables of a policy.
     pub(crate) variables: BTreeMap<String, Ast>,
 }
 
-/// The tree of a text; none where it is no expression.
+/// Parses a text; None if it is not an expression.
 pub(crate) fn parsed(text: &str) -> Option<Ast> {
     let sets = [macros::STANDARD, macros::OPTIONAL, macros::TWO_VARIABLE, macros::LISTS];
     let macros = sets.into_iter().flatten().collect();
@@ -88,7 +89,7 @@ pub(crate) fn parsed(text: &str) -> Option<Ast> {
     syntax::parse(&Source::new(text), &options).ok()
 }
 
-/// The tree of a text, with its macros as calls.
+/// Parses a text, with macros as calls.
 pub(crate) fn as_written(text: &str) -> Option<Ast> {
     let options = syntax::Options { optional_syntax: true, escaped_identifiers: true, macros: Vec::new() };
     syntax::parse(&Source::new(text), &options).ok()
@@ -99,7 +100,7 @@ pub(crate) fn of(ast: &Ast, names: &Names) -> Reads {
     with_outcomes(ast, names).0
 }
 
-/// What the expression looks at, and the constants that it may come to.
+/// Returns what the expression reads, and the constants that may be its result.
 pub(crate) fn with_outcomes(ast: &Ast, names: &Names) -> (Reads, Vec<Value>) {
     let mut walk = Walk { names, reads: Reads::default(), depth: 0 };
     let found = walk.value(ast, ast.root(), &mut Vec::new());
@@ -107,7 +108,7 @@ pub(crate) fn with_outcomes(ast: &Ast, names: &Names) -> (Reads, Vec<Value>) {
     (walk.reads, found.constants)
 }
 
-/// What a value may be: something that stands in one of the places, or one of the constants.
+/// The possible values of an expression: values at these paths, or these constants.
 #[derive(Clone, Debug, Default)]
 struct Found {
     places: Vec<Place>,
@@ -131,7 +132,7 @@ impl Found {
         Self { places: self.places.iter().map(deeper).collect(), ..Self::default() }
     }
 
-    /// As elements of a list that is made of it.
+    /// Converts them to the elements of a list.
     fn listed(mut self) -> Self {
         for place in &mut self.places {
             if place.path.last().is_some_and(|last| last == EACH) {
@@ -192,7 +193,7 @@ impl Walk<'_> {
             "object" | "self" => false,
             "oldObject" | "oldSelf" => true,
             "variables" => return Found { is_variables: true, ..Found::default() },
-            // The names of types stand for themselves.
+            // Names of types denote themselves.
             _ => {
                 self.reads.others.insert(name.to_owned());
                 return Found::default();
@@ -274,7 +275,7 @@ impl Walk<'_> {
                 if let ("_<_" | "_<=_" | "_>_" | "_>=_", [left, right]) = (function, parts) {
                     self.compare(function, left, right);
                 }
-                // What a call answers may be compared as what it was made of is.
+                // The result of a call may be compared with the same constants as its arguments.
                 Found { places: Vec::new(), ..parts.iter().cloned().fold(Found::default(), Found::and) }
             }
         }
@@ -282,7 +283,7 @@ impl Walk<'_> {
 
     fn index(&mut self, of: &Found, key: &Found) -> Found {
         if of.places.is_empty() {
-            // Of a constant map, its keys are what the key is compared with.
+            // For a constant map, its keys are what the key is compared with.
             self.compare("@in", key, of);
             return Found { places: Vec::new(), ..of.clone() };
         }
@@ -325,7 +326,7 @@ impl Walk<'_> {
     fn fold(&mut self, ast: &Ast, fold: &Comprehension, scope: &mut Scope) -> Found {
         let range = self.value(ast, fold.range, scope);
         let each = Found { constants: range.constants.clone(), ..range.below(EACH) };
-        // How many there are counts in any case.
+        // The number of elements always matters.
         self.reads.tests.extend(each.places.iter().cloned());
         let depth = scope.len();
         let init = self.value(ast, fold.accu_init, scope);
@@ -348,7 +349,7 @@ impl Walk<'_> {
     }
 }
 
-/// The value that a literal stands for, where JSON has it.
+/// Returns the value of a literal, if JSON can represent it.
 pub(crate) fn constant(literal: &Literal) -> Option<Value> {
     Some(match literal {
         Literal::Null => Value::Null,

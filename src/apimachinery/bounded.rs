@@ -1,18 +1,18 @@
-//! Collects paths of mistakes within bounds: a document may have as many mistakes as it has bytes, each with a path
+//! Collects paths of mistakes with limits: a document may have as many mistakes as bytes, each with a path
 //! as long as the document.
 
 /// The number of paths that are kept. sigs.k8s.io/json stops at the same number, and does not say how many more there
 /// are.
 pub const MAX_PATHS: usize = 100;
 
-/// Bytes of one step of a path that are shown. The longest name that Kubernetes gives a meaning to, a label's with its
+/// The longest step of a path that is shown, in bytes. The longest name with a meaning in Kubernetes, a label's key with its
 /// prefix, has 317.
 const MAX_STEP: usize = 512;
 
-/// The length to which a path is cut, in bytes: no schema nests so deep that a path of its own names comes near.
+/// The length in bytes to which a path is cut: no schema nests so deep that a path of its own names comes near it.
 pub const MAX_PATH: usize = 4 << 10;
 
-/// What stands where something was left out.
+/// Replaces what was left out.
 pub const MORE: &str = "…";
 
 /// The first paths of many, each once, and cut if it is very long.
@@ -23,7 +23,7 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// None yet.
+    /// Creates an empty collection.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -48,25 +48,25 @@ impl Paths {
         self.told.len() >= MAX_PATHS
     }
 
-    /// Whether none is told.
+    /// Whether no path is kept.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.told.is_empty()
     }
 
-    /// How many more were reported after the last path that is kept.
+    /// Returns how many paths were reported after the last one that is kept.
     #[must_use]
     pub const fn untold(&self) -> usize {
         self.untold
     }
 
-    /// Those that are told.
+    /// Returns the kept paths.
     #[must_use]
     pub fn told(&self) -> &[String] {
         &self.told
     }
 
-    /// The same, taken out.
+    /// Returns the kept paths as a vector.
     #[must_use]
     pub fn into_told(self) -> Vec<String> {
         self.told
@@ -96,13 +96,13 @@ pub fn shorten(text: &mut String, most: usize) {
     }
 }
 
-/// What is shown of a step that is too long to be shown.
+/// Returns the beginning of a step that is too long to be shown; None if it is not.
 #[must_use]
 pub fn head(step: &str) -> Option<&str> {
     shown(step, MAX_STEP)
 }
 
-/// The head of a text that is longer than `most` bytes.
+/// Returns the beginning of a text that is longer than `most` bytes; None if it is not.
 fn shown(text: &str, most: usize) -> Option<&str> {
     (text.len() > most).then(|| text.get(..text.floor_char_boundary(most)).unwrap_or_default())
 }

@@ -1,29 +1,29 @@
-//! What differs between two texts, line by line, along a longest common subsequence.
+//! Compares two texts line by line.
 
 mod blocks;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Lines that are the same around a difference.
+/// The number of unchanged lines around a difference.
 pub const CONTEXT: usize = 3;
 
-/// Longer texts are not compared: what is said of them would be too long to be read by anybody.
+/// The most lines of a text that is compared: longer differences would not be read by anybody.
 pub const MOST_LINES: usize = 100_000;
 
-/// Which of two texts a line is in.
+/// Which of two texts contain a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The first and the second.
+    /// Both texts.
     Both,
-    /// The first alone.
+    /// Only the old text.
     Old,
-    /// The second alone.
+    /// Only the new text.
     New,
 }
 
 impl Side {
-    /// What stands before such a line.
+    /// Returns the prefix of such a line.
     #[must_use]
     pub const fn mark(self) -> char {
         match self {
@@ -34,8 +34,8 @@ impl Side {
     }
 }
 
-/// The unified form without names of files: hunks, each with its place, as Go's difflib makes it, which upstream prints.
-/// Empty for texts of more than [`MOST_LINES`], and for those in which too much is alike.
+/// Returns the unified diff without file names: hunks, each with its position, as Go's difflib formats them, which upstream prints.
+/// Empty for texts of more than [`MOST_LINES`], and for those with too many equal lines.
 ///
 /// ```
 /// # use admit_apimachinery::diff::unified;
@@ -53,7 +53,7 @@ pub fn unified(old: &str, new: &str) -> String {
     for at in changed {
         let end = at.saturating_add(CONTEXT).saturating_add(1).min(script.len());
         match hunks.last_mut() {
-            // Differences with little between them share a hunk.
+            // Differences that are close together share a hunk.
             Some(hunk) if at.saturating_sub(hunk.end) <= CONTEXT => hunk.end = end,
             _ => hunks.push(at.saturating_sub(CONTEXT)..end),
         }
@@ -80,10 +80,10 @@ fn hunk(script: &[(Side, &str)], range: &Range<usize>) -> String {
     out
 }
 
-/// All lines of both texts in order. Takes room for each pair of lines.
+/// Returns all lines of both texts in order, along a longest common subsequence. Takes memory for each pair of lines.
 #[must_use]
 pub fn script<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Side, &'t str)> {
-    // Lines are told apart once, by numbers: long ones would be compared with each line of the other text.
+    // Lines are compared by numbers: long ones would be compared with each line of the other text.
     let mut numbers: HashMap<&str, usize> = HashMap::new();
     let mut numbered = |lines: &[&'t str]| -> Vec<usize> {
         let number = |line: &&'t str| {
@@ -117,13 +117,13 @@ pub fn script<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Side, &'t str)> {
     }
 }
 
-/// `[i][j]`: how many lines `old[i..]` and `new[j..]` have in common, in order.
+/// Returns at `[i][j]` the length of the longest common subsequence of `old[i..]` and `new[j..]`.
 fn common(old: &[usize], new: &[usize]) -> Vec<Vec<u32>> {
     let mut rows = vec![vec![0_u32; new.len().saturating_add(1)]];
     for line in old.iter().rev() {
         let below = rows.last().map(Vec::as_slice).unwrap_or_default();
         let mut row = vec![0_u32];
-        // From the last line of the other text to its first, so that the row is made in reverse.
+        // From the last line of the other text to its first, so the row is built in reverse.
         for (other, pair) in new.iter().rev().zip(below.windows(2).rev()) {
             let beside = row.last().copied().unwrap_or(0);
             let &[here, after] = pair else { continue };

@@ -1,5 +1,5 @@
-//! What is wrong with one field, as Kubernetes' `field.Error`: its kind, its path, the value, a detail. The text and
-//! the cause of a `Status` are read from it; who is answered how is left to the callers.
+//! Defines an error about one field, like Kubernetes' `field.Error`: its kind, its path, the value, a detail. The message and
+//! the cause of a `Status` are derived from it; callers create the response.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,39 +8,39 @@ use serde_json::Value;
 
 use crate::go;
 
-/// What kind of mistake a [`FieldError`] tells; the counterpart of `field.ErrorType`.
+/// The kind of a [`FieldError`]; the counterpart of `field.ErrorType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldErrorKind {
-    /// What it refers to is not there.
+    /// What the value refers to does not exist.
     NotFound,
-    /// It is absent or empty.
+    /// The field is absent or empty.
     Required,
-    /// It is there twice.
+    /// The value occurs twice.
     Duplicate,
-    /// Its value breaks a rule.
+    /// The value violates a rule.
     Invalid,
-    /// Its value is none of those that there are.
+    /// The value is not among the supported ones.
     NotSupported,
-    /// It may not be there, or not change.
+    /// The field must be absent, or must not change.
     Forbidden,
-    /// More bytes than it may have.
+    /// The value has too many bytes.
     TooLong,
-    /// More items than it may have.
+    /// The list has too many items.
     TooMany,
-    /// Fewer items than it must have.
+    /// The list has too few items.
     TooFew,
-    /// Fewer bytes than it must have.
+    /// The value has too few bytes.
     TooShort,
-    /// A fault of the server.
+    /// An error of the server.
     Internal,
-    /// Its value is of another type.
+    /// The value has the wrong type.
     TypeInvalid,
-    /// No mistake of its own: stands for so many that are not told.
+    /// Not an error itself: stands for a number of errors that are left out.
     More,
 }
 
 impl FieldErrorKind {
-    /// Every kind but the last, which stands for others.
+    /// All kinds except the last, which stands for others.
     pub const ALL: [Self; 12] = [
         Self::NotFound,
         Self::Required,
@@ -56,7 +56,7 @@ impl FieldErrorKind {
         Self::TypeInvalid,
     ];
 
-    /// The `reason` of a cause in a `Status`.
+    /// Returns the `reason` of a cause in a `Status`.
     #[must_use]
     pub const fn reason(self) -> &'static str {
         match self {
@@ -76,13 +76,13 @@ impl FieldErrorKind {
         }
     }
 
-    /// The kind that a cause's `reason` tells; none for reasons of other mistakes.
+    /// Returns the kind for a cause's `reason`; None for reasons of other errors.
     #[must_use]
     pub fn of_reason(reason: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.reason() == reason)
     }
 
-    /// How a message begins.
+    /// Returns the beginning of a message.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -120,12 +120,12 @@ impl FieldErrorKind {
         }
     }
 
-    /// Whether rules are left unchecked when such an error was found: the object has not the shape they were
+    /// Whether rules are not evaluated after such an error: the object does not have the structure that they were
     /// compiled for, or is larger than their cost was estimated for.
     #[must_use]
     pub const fn blocks_rules(self) -> bool {
         match self {
-            // Those that are not told may be of any kind.
+            // Errors that were left out may be of any kind.
             Self::NotSupported
             | Self::Required
             | Self::TooLong
@@ -143,25 +143,25 @@ impl FieldErrorKind {
     }
 }
 
-/// The value that a message shows.
+/// The value in a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BadValue {
-    /// Nothing is shown.
+    /// No value is shown.
     Omitted,
-    /// A text is quoted, all else is JSON.
+    /// A string is quoted, other values are shown as JSON.
     Json(Value),
-    /// Text shown as it stands: an internal form of Kubernetes, already written out.
+    /// A text that is shown unchanged, for internal types of Kubernetes that are formatted already.
     Verbatim(String),
 }
 
 impl BadValue {
-    /// A text that Go does not hold as a plain string: it is printed as JSON, with JSON's escapes.
+    /// Creates the value for a string that Go does not store as a plain string: it is shown as JSON, with JSON's escapes.
     #[must_use]
     pub fn marshalled(text: &str) -> Self {
         Self::Verbatim(go::json::text(&Value::from(text)))
     }
 
-    /// The value, where it is one of JSON.
+    /// Returns the value if it is JSON.
     #[must_use]
     pub const fn as_json(&self) -> Option<&Value> {
         match self {
@@ -170,7 +170,7 @@ impl BadValue {
         }
     }
 
-    /// About how many bytes it is when shown.
+    /// Returns the approximate number of bytes of the shown value.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
@@ -236,21 +236,21 @@ impl fmt::Display for BadValue {
     }
 }
 
-/// One mistake in one field. `Display` is Kubernetes' whole line: `spec.a: Invalid value: 3: must be even`.
+/// An error about one field. `Display` is Kubernetes' whole line: `spec.a: Invalid value: 3: must be even`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
-    /// What kind of mistake it is.
+    /// The kind of the error.
     pub kind: FieldErrorKind,
-    /// `spec.items[0].name`; `<nil>` where the mistake belongs to no field.
+    /// The field's path, `spec.items[0].name`; `<nil>` if the error belongs to no field.
     pub field: String,
-    /// What stands there.
+    /// The value of the field.
     pub bad_value: BadValue,
-    /// May be empty.
+    /// The explanation, which may be empty.
     pub detail: String,
 }
 
 impl FieldError {
-    /// A mistake of that kind.
+    /// Creates an error.
     #[must_use]
     pub fn new(
         kind: FieldErrorKind,
@@ -261,37 +261,37 @@ impl FieldError {
         Self { kind, field: field.to_string(), bad_value: bad_value.into(), detail: detail.into() }
     }
 
-    /// The value breaks a rule, which `detail` tells.
+    /// Creates the error for a value that violates a rule, which `detail` explains.
     #[must_use]
     pub fn invalid(field: impl fmt::Display, value: impl Into<BadValue>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Invalid, field, value, detail)
     }
 
-    /// The field is absent or empty.
+    /// Creates the error for a field that is absent or empty.
     #[must_use]
     pub fn required(field: impl fmt::Display, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Required, field, "", detail)
     }
 
-    /// The field may not be there, or not change.
+    /// Creates the error for a field that must be absent, or must not change.
     #[must_use]
     pub fn forbidden(field: impl fmt::Display, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Forbidden, field, "", detail)
     }
 
-    /// The value is there twice.
+    /// Creates the error for a value that occurs twice.
     #[must_use]
     pub fn duplicate(field: impl fmt::Display, value: impl Into<BadValue>) -> Self {
         Self::new(FieldErrorKind::Duplicate, field, value, "")
     }
 
-    /// A fault of the server.
+    /// Creates the error for a failure of the server.
     #[must_use]
     pub fn internal(field: impl fmt::Display, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Internal, field, BadValue::Omitted, detail)
     }
 
-    /// `supported` as Kubernetes lists them, each quoted.
+    /// Creates the error for a value that is not in `supported`, which lists the quoted values as Kubernetes does.
     #[must_use]
     pub fn not_supported<'s>(
         field: impl fmt::Display,
@@ -307,7 +307,7 @@ impl FieldError {
         Self::new(FieldErrorKind::NotSupported, field, value, detail)
     }
 
-    /// `max` in what Kubernetes calls bytes, whatever was counted.
+    /// Creates the error for a value that is too long; the message says bytes, as in Kubernetes, whatever was counted.
     #[must_use]
     pub fn too_long(field: impl fmt::Display, max: i64) -> Self {
         let detail = match max {
@@ -318,7 +318,7 @@ impl FieldError {
         Self::new(FieldErrorKind::TooLong, field, "<value omitted>", detail)
     }
 
-    /// `actual` items where there may be `max`.
+    /// Creates the error for `actual` items if `max` are allowed.
     #[must_use]
     pub fn too_many(field: impl fmt::Display, actual: i64, max: i64) -> Self {
         let detail = match max {
@@ -330,7 +330,7 @@ impl FieldError {
         Self::new(FieldErrorKind::TooMany, field, actual, detail)
     }
 
-    /// The message without the field, as a `Status` cause holds it.
+    /// Returns the message without the field, as in the cause of a `Status`.
     #[must_use]
     pub fn body(&self) -> String {
         if self.kind == FieldErrorKind::More {
@@ -360,15 +360,15 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// The errors in one line as a `Status` message ends: one alone as it is, several in brackets, equal ones once. Of too
-/// many the last part says how many more there are.
+/// Joins the errors on one line for the end of a `Status` message: a single one unchanged, several in brackets, equal ones once. If
+/// some were left out, the last part says how many.
 #[must_use]
 pub fn aggregate(errors: &[FieldError]) -> String {
     together(errors.iter().map(ToString::to_string))
 }
 
-/// Texts of errors as Go's aggregates print them: one alone as it is, several in brackets, equal ones once. They were
-/// bounded before.
+/// Joins texts of errors as Go's aggregates do: a single one unchanged, several in brackets, equal ones once. The caller has limited
+/// their number.
 #[must_use]
 pub fn together(texts: impl Iterator<Item = String>) -> String {
     match distinct(texts).as_slice() {
@@ -378,7 +378,7 @@ pub fn together(texts: impl Iterator<Item = String>) -> String {
     }
 }
 
-/// Each text once, where it stood first.
+/// Removes duplicate texts, keeping the first of each.
 #[must_use]
 pub fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen = HashSet::new();

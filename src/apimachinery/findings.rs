@@ -1,20 +1,20 @@
-//! What is told of findings that are as many as a client likes: so many of them, of so many bytes, and how many more.
+//! Limits the number and the size of errors and warnings that are reported, and counts the rest; clients can cause any number.
 
 use std::cell::Cell;
 use std::ops::Deref;
 
 use crate::field_error::{FieldError, FieldErrorKind};
 
-/// Findings of a kind (errors, warnings) that are told of one object. Recorded answers have up to some
-/// dozens, and nobody reads more than a screen; Go's strict JSON decoder ends at 100.
+/// The most findings of a kind (errors, warnings) that are reported about one object. Recorded responses have up to some
+/// dozens, and nobody reads more than a screen; Go's strict JSON decoder stops at 100.
 pub const MAX_FINDINGS: usize = 1_000;
 
-/// Bytes of findings after which no other one is told. A finding may show a whole value, so that the one that reaches this
-/// may be as long as the request; recorded answers have a few hundred thousand at most, etcd takes no object beyond
+/// The number of bytes of findings after which none is added. A finding may contain a whole value, so the one that reaches the
+/// limit may be as long as the request; recorded responses have a few hundred thousand at most, and etcd stores no object above
 /// 1.5 MiB.
 pub const MAX_FINDING_BYTES: usize = 1 << 20;
 
-/// What findings share: how many more may be told.
+/// The remaining room, shared by several lists of findings.
 #[derive(Clone, Debug, Default)]
 pub struct Room {
     told: Cell<usize>,
@@ -22,44 +22,44 @@ pub struct Room {
 }
 
 impl Room {
-    /// Whether nothing more is told.
+    /// Whether no further finding is added.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.told.get() >= MAX_FINDINGS || self.bytes.get() >= MAX_FINDING_BYTES
     }
 
-    /// One more, of so many bytes.
+    /// Counts a finding of `bytes` bytes.
     pub fn take(&self, bytes: usize) {
         self.told.set(self.told.get().saturating_add(1));
         self.bytes.set(self.bytes.get().saturating_add(bytes));
     }
 
-    /// One less.
+    /// Removes a finding from the count.
     pub fn give_back(&self, bytes: usize) {
         self.told.set(self.told.get().saturating_sub(1));
         self.bytes.set(self.bytes.get().saturating_sub(bytes));
     }
 }
 
-/// `and 3 more`, as lists of findings end of which not all are told.
+/// Returns `and 3 more`, the end of an incomplete list of findings.
 #[must_use]
 pub fn and_more(count: usize) -> String {
     format!("and {count} more")
 }
 
-/// One finding of many: an error, or the cause of a `Status`.
+/// A finding: an error, or the cause of a `Status`.
 pub trait Finding: Sized {
-    /// About how many bytes it is when shown.
+    /// Returns the approximate number of bytes when it is shown.
     fn size(&self) -> usize;
 
-    /// Stands for `count` findings that are not told.
+    /// Creates a finding that stands for `count` findings that are left out.
     fn and_more(count: usize) -> Self;
 
-    /// How many findings it stands for that are not told; none for a finding proper.
+    /// Returns how many left-out findings it stands for; None for a real finding.
     fn more(&self) -> Option<usize>;
 }
 
-/// Findings as they are made: those that there is room for, and how many more. Dereferences to the former.
+/// A list of findings: those that there is room for, and the number of the others. Dereferences to the former.
 #[derive(Clone, Debug)]
 pub struct Findings<T> {
     told: Vec<T>,
@@ -67,11 +67,11 @@ pub struct Findings<T> {
     more: usize,
 }
 
-/// Errors of fields as they are found.
+/// A list of field errors.
 pub type FieldErrors = Findings<FieldError>;
 
 impl<T: Finding> Findings<T> {
-    /// Adds an error; where there is no room, it is not even made.
+    /// Adds an error; if there is no room, it is not even created.
     pub fn add(&mut self, error: impl FnOnce() -> T) {
         if self.room.is_full() {
             self.more = self.more.saturating_add(1);
@@ -86,12 +86,12 @@ impl<T: Finding> Findings<T> {
         self.room.is_full()
     }
 
-    /// Counts an error that is not told.
+    /// Counts an error that is left out.
     pub const fn count_one(&mut self) {
         self.more = self.more.saturating_add(1);
     }
 
-    /// Adds an error that is there already.
+    /// Adds an existing error.
     pub fn push(&mut self, error: T) {
         if let Some(more) = error.more() {
             self.more = self.more.saturating_add(more);
@@ -103,19 +103,19 @@ impl<T: Finding> Findings<T> {
         }
     }
 
-    /// Whether none was added.
+    /// Whether no error was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.told.is_empty() && self.more == 0
     }
 
-    /// How many were added.
+    /// Returns how many errors were added.
     #[must_use]
     pub fn count(&self) -> usize {
         self.told.len().saturating_add(self.more)
     }
 
-    /// Those that are told; one of its own says how many more there are.
+    /// Returns the errors; if some were left out, an additional one says how many.
     #[must_use]
     pub fn into_vec(mut self) -> Vec<T> {
         if self.more > 0 {
@@ -126,13 +126,13 @@ impl<T: Finding> Findings<T> {
 }
 
 impl FieldErrors {
-    /// Whether one of them keeps rules from being checked, or may: not every error is known any more.
+    /// Whether an error prevents the evaluation of rules, or may do so: an error that was left out may be of any kind.
     #[must_use]
     pub fn block_rules(&self) -> bool {
         self.more > 0 || self.told.iter().any(|error| error.kind.blocks_rules())
     }
 
-    /// Puts those that are told in the order of their texts.
+    /// Sorts the errors by their texts.
     pub fn sort(&mut self) {
         self.told.sort_by_cached_key(ToString::to_string);
     }

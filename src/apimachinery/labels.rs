@@ -1,11 +1,11 @@
-//! Keys and values of labels, and qualified names. Each check gives the sentences that Kubernetes prints, none when the text is
-//! fine.
+//! Validates keys and values of labels, and qualified names. Each check returns the messages that Kubernetes prints, none for a valid
+//! text.
 
 use crate::names::{LABEL_LENGTH, SUBDOMAIN_LENGTH, regex_problem, subdomain_form};
 
 const NAME: &str = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 
-/// A key of labels and annotations, or another qualified name: a name, with a DNS subdomain and a slash before it or not.
+/// Validates a key of labels and annotations, or another qualified name: a name, optionally with a DNS subdomain and a slash before it.
 #[must_use]
 pub fn key(text: &str) -> Vec<String> {
     const PROBLEM: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an \
@@ -43,7 +43,7 @@ pub fn key(text: &str) -> Vec<String> {
     problems
 }
 
-/// The value of a label: empty, or up to 63 characters of a label name.
+/// Validates the value of a label: empty, or up to 63 characters like a name.
 #[must_use]
 pub fn value(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -59,13 +59,13 @@ pub fn value(text: &str) -> Vec<String> {
     problems
 }
 
-/// The problems in one sentence, as selectors and updates tell them; none where there are none.
+/// Joins the messages to one sentence, as selectors and updates report them; None if there are none.
 #[must_use]
 pub fn in_one(problems: &[String]) -> Option<String> {
     (!problems.is_empty()).then(|| problems.join("; "))
 }
 
-/// The newer checks of label keys and values say what they count.
+/// Adds the message for a text that is too long, which counts bytes in the newer checks of label keys and values.
 fn at_most_bytes(text: &str, length: usize, problems: &mut Vec<String>) {
     if text.len() > length {
         problems.push(format!("must be no more than {length} bytes"));

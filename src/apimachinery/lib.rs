@@ -1,24 +1,24 @@
-//! Texts, numbers, times, names and errors exactly as Go's standard library and Kubernetes' `apimachinery` write and read
-//! them. Whatever two parts of a server must say in the same words stands here, once.
+//! Reads and writes strings, numbers, times, names and errors exactly as Go's standard library and Kubernetes' `apimachinery`. All
+//! messages that several parts of a server share are defined here, once.
 //!
 //! | module | decides | may use |
 //! |---|---|---|
 //! | [`go`] | what Go's standard library prints and reads | nothing of ours |
 //! | [`names`] | names of objects, and beginnings of names | nothing of ours |
 //! | [`labels`] | keys and values of labels, qualified names | names |
-//! | [`field_error`] | what is wrong with one field, and how it is told | go |
-//! | [`findings`] | how many mistakes are told, and of what size | field_error |
+//! | [`field_error`] | an error about one field, and its message | go |
+//! | [`findings`] | how many errors are reported, and of what size | field_error |
 //! | [`status`] | `metav1.Status`: reasons and their codes, causes | go, field_error, findings |
-//! | [`selector`] | label and field selectors: reading, matching | labels, status |
-//! | [`diff`] | what differs between two texts | nothing of ours |
-//! | [`suggest`] | what was meant by a name that nobody knows | nothing of ours |
-//! | [`quantity`] | resource quantities: reading, canonical text, sums | nothing of ours |
-//! | [`bounded`] | how many paths of findings are told, and how much of each | nothing of ours |
-//! | [`pointer`] | what stands at a pointer of an object | nothing of ours |
-//! | [`weight`] | what decoded values weigh, and how much of that a text may ask for | nothing of ours |
-//! | [`yaml`] | YAML: reading with positions and within bounds, writing | bounded, go, weight |
+//! | [`selector`] | label and field selectors: parsing, matching | labels, status |
+//! | [`diff`] | the difference of two texts | nothing of ours |
+//! | [`suggest`] | which known name is meant by an unknown one | nothing of ours |
+//! | [`quantity`] | resource quantities: parsing, canonical text, sums | nothing of ours |
+//! | [`bounded`] | how many paths of errors are reported, and how much of each | nothing of ours |
+//! | [`pointer`] | the value at a JSON pointer | nothing of ours |
+//! | [`weight`] | the memory of decoded values, and its limit for a text | nothing of ours |
+//! | [`yaml`] | YAML: parsing with positions and limits, writing | bounded, go, weight |
 //!
-//! Knows no CEL, no policy and no server; reads no file and no clock.
+//! Independent of CEL, policies and servers; reads no file and no clock.
 //!
 //! ```
 //! use admit_apimachinery::go;

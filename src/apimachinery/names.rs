@@ -1,30 +1,30 @@
-//! The rules for names that Kubernetes applies everywhere: DNS labels and subdomains, path segments. Each check gives the
-//! sentences that Kubernetes prints, none when the text is fine.
+//! Validates names by Kubernetes' common rules: DNS labels and subdomains, path segments. Each check returns the
+//! messages that Kubernetes prints, none for a valid text.
 
 const DNS_1123_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const DNS_1123_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
 const DNS_1035_LABEL: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
 
-/// Bytes of a DNS label, and of the parts of labels.
+/// The longest DNS label in bytes, also for the parts of labels.
 pub(crate) const LABEL_LENGTH: usize = 63;
-/// Bytes of a DNS subdomain.
+/// The longest DNS subdomain in bytes.
 pub(crate) const SUBDOMAIN_LENGTH: usize = 253;
 
-/// The rule that the names of a kind follow.
+/// The rule for the names of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
-    /// `example.com`: most kinds.
+    /// `example.com`: the rule of most kinds.
     Subdomain,
-    /// `my-name`: namespaces.
+    /// `my-name`: the rule of namespaces.
     Label,
-    /// `my-name`, beginning with a letter: services.
+    /// `my-name` with a letter at the beginning: the rule of services.
     Label1035,
-    /// Anything that is one segment of a path: roles.
+    /// Any segment of a path: the rule of roles.
     PathSegment,
 }
 
 impl NameRule {
-    /// What is wrong with `name`, in order. `prefix`: it is a generateName, whose trailing dash is followed by more.
+    /// Validates `name`; with `prefix` it is a generateName, whose trailing dash is followed by more.
     ///
     /// ```
     /// use admit_apimachinery::names::NameRule;
@@ -45,7 +45,7 @@ impl NameRule {
     }
 }
 
-/// A DNS label as RFC 1123 has it: up to 63 of `a-z0-9-`, no dash at either end.
+/// Validates a DNS label by RFC 1123: up to 63 of `a-z0-9-`, no dash at either end.
 #[must_use]
 pub fn dns1123_label(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -65,7 +65,7 @@ pub fn dns1123_label(text: &str) -> Vec<String> {
     problems
 }
 
-/// Labels joined by dots, up to 253 bytes.
+/// Validates a DNS subdomain: labels joined by dots, up to 253 bytes.
 #[must_use]
 pub fn dns1123_subdomain(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -85,7 +85,7 @@ pub(crate) fn subdomain_form(text: &str, problems: &mut Vec<String>) {
     }
 }
 
-/// What is wrong with a text that should be a DNS subdomain behind `*.`.
+/// Validates a DNS subdomain after `*.`.
 #[must_use]
 pub fn wildcard_subdomain(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -101,7 +101,7 @@ pub fn wildcard_subdomain(text: &str) -> Vec<String> {
     problems
 }
 
-/// A DNS label as RFC 1035 has it: it starts with a letter.
+/// Validates a DNS label by RFC 1035, which starts with a letter.
 #[must_use]
 pub fn dns1035_label(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
@@ -117,8 +117,8 @@ pub fn dns1035_label(text: &str) -> Vec<String> {
     problems
 }
 
-/// A domain and a path, `example.com/a/path`: what is wrong with it, each with the part that it is about. Whether there has to be one
-/// is for whoever asks.
+/// Validates a domain with a path, `example.com/a/path`; returns each message with the part that it is about. Callers decide whether
+/// the value is required.
 ///
 /// ```
 /// use admit_apimachinery::names::domain_prefixed_path;
@@ -143,7 +143,7 @@ pub fn domain_prefixed_path(text: &str) -> Vec<(&str, String)> {
     problems
 }
 
-/// A name that can stand in a URL's path, or with `prefix` the beginning of one.
+/// Validates a name as a segment of a URL's path, or with `prefix` as the beginning of one.
 #[must_use]
 pub fn path_segment(text: &str, prefix: bool) -> Vec<String> {
     if !prefix && (text == "." || text == "..") {
@@ -158,13 +158,13 @@ pub fn path_segment(text: &str, prefix: bool) -> Vec<String> {
     problems
 }
 
-/// The beginning of a name with something in the place of what will follow: as the API server does, an `a` for the dash and the
-/// byte before it, which nobody looks at. A dash alone is left.
+/// Replaces the end of a name prefix as the API server does: an `a` instead of the dash and the byte before it, which is not
+/// validated. A dash alone is kept.
 #[must_use]
 pub fn mask_trailing_dash(text: &str) -> String {
     match text.strip_suffix('-') {
         Some(before) if !before.is_empty() => {
-            // What is left of a longer character is no part of any name, as the whole of it is none.
+            // A cut multi-byte character is invalid in names, like the whole one.
             let kept = before.len().checked_sub(1).and_then(|end| before.get(..end)).unwrap_or(before);
             format!("{kept}a")
         }
@@ -182,7 +182,7 @@ pub(crate) fn regex_problem(problem: &str, regex: &str, examples: &str) -> Strin
     format!("{problem} (e.g. {examples}regex used for validation is '{regex}')")
 }
 
-/// Whether the text is labels as RFC 1123 has them, joined by dots; its length is not looked at.
+/// Whether the text consists of RFC 1123 labels joined by dots; its length is not checked.
 #[must_use]
 pub fn is_dns_subdomain(text: &str) -> bool {
     text.split('.').all(is_dns_label)
@@ -200,7 +200,7 @@ fn is_dns_label(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// The beginning of a name is looked at as upstream's mask shows it.
+    /// Prefixes are validated as upstream's mask shows them.
     #[test]
     fn prefixes_are_masked_as_upstream_masks_them() {
         for (prefix, masked) in

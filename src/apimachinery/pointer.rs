@@ -1,8 +1,8 @@
-//! Reads what stands at a pointer (RFC 6901) of an object that may be malformed: what is missing, or something else, is empty.
+//! Reads values at JSON pointers (RFC 6901) in objects that may be malformed: missing values and wrong types are empty.
 
 use serde_json::Value;
 
-/// The text; empty where there is none.
+/// Returns the string at `pointer`; empty if there is none.
 ///
 /// ```
 /// use admit_apimachinery::pointer;
@@ -19,7 +19,7 @@ pub fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The items of the list; none where there is no list.
+/// Returns the items of the list at `pointer`; empty if there is none.
 #[must_use]
 pub fn items<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
     value.pointer(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()

@@ -1,10 +1,10 @@
-//! What was meant by a name that nobody knows.
+//! Suggests a known name for an unknown one.
 
-/// Of words of so many letters, and fewer, none is near: nearly any other is.
+/// Words with so many letters or fewer have no suggestion: nearly any other word is similar.
 const SHORT: usize = 2;
 
-/// The one of `known` that `word` is most likely a slip of: written with other capitals, or with a letter in three that is wrong,
-/// missing, too many, or in the other's place. Of several the nearest, and of these the first; none where `word` is one itself.
+/// Returns the entry of `known` that `word` is most likely a misspelling of: with different case, or with one in three letters wrong,
+/// missing, additional or swapped. Of several the most similar, and of these the first; None if `word` itself is known.
 ///
 /// ```
 /// use admit_apimachinery::suggest::nearest;
@@ -18,7 +18,7 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     let most = if letters.len() <= SHORT { 0 } else { (letters.len() / 3).max(1) };
     let mut nearest: Option<(usize, &str)> = None;
     for known in known {
-        // Nothing is wrong with the word itself.
+        // The word itself is known.
         if known == word {
             return None;
         }
@@ -31,19 +31,19 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     nearest.map(|(_, known)| known)
 }
 
-/// `did you mean ...?`, as a sentence of its own; without a name nothing.
+/// Returns the sentence `did you mean ...?`; empty without a name.
 #[must_use]
 pub fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|nearest| format!("did you mean `{nearest}`?")).unwrap_or_default()
 }
 
-/// How many letters have to change, capitals aside, if no more than `most` do: Damerau's and Levenshtein's distance.
+/// Returns the Damerau-Levenshtein distance ignoring case, if it is at most `most`.
 fn distance(word: &[char], known: &str, most: usize) -> Option<usize> {
     let known: Vec<char> = known.to_lowercase().chars().collect();
     if known.len().abs_diff(word.len()) > most {
         return None;
     }
-    // Rows of the table: to the known word's first letters from the word's, the last two of them.
+    // Rows of the table for prefixes of the known word: the last two are needed.
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=word.len()).collect();
     let mut last: Option<char> = None;

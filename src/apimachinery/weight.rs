@@ -6,38 +6,38 @@
 use serde_json::Value;
 use thiserror::Error;
 
-/// Memory that the values of any text may take, whatever its length: enough for any text of 400 KiB, however dense.
+/// The memory that the values of any text may take, whatever its length: enough for any text of 400 KiB.
 pub const FREE: usize = 16 << 20;
 
-/// Memory that the values of a text may take beyond [`FREE`], for each byte of its length. The large definitions of
-/// OpenShift and of the Gateway API weigh one to four times their text; the densest objects that people keep (network
-/// policies of many addresses, field managers) ten times, Roles of 20,000 rules twelve times. A request holds two
-/// copies of its object at a time, or sets of its fields as large, within the 64 MiB and 20 times its length that it
-/// may take.
+/// The memory that the values of a text may take beyond [`FREE`], per byte of its length. The large CRDs of
+/// OpenShift and of the Gateway API take one to four times their length; the densest objects in practice (network
+/// policies with many addresses, managed fields) ten times, Roles with 20,000 rules twelve times. A request holds two
+/// copies of its object at a time, or sets of its fields of the same size, within its limit of 64 MiB and 20 times its
+/// length.
 pub const PER_BYTE: usize = 8;
 
-/// A place in a list. One that was read has no room for more.
+/// The memory of an element of a list. A list that was parsed has no spare capacity.
 const ITEM: usize = size_of::<Value>();
 
-/// A place in a map: the value, the name, their hash, and the number of the place in a table that is at most 7/8 full.
+/// The memory of an entry of a map: the value, the name, their hash, and the index in a table that is at most 7/8 full.
 const MEMBER: usize = size_of::<Value>() + size_of::<String>() + 3 * size_of::<usize>();
 
-/// The table of a map that is not empty.
+/// The memory of the table of a map that is not empty.
 const MAP: usize = 64;
 
-/// What an allocation takes beside its bytes.
+/// The overhead of an allocation.
 const ALLOCATION: usize = 16;
 
-/// A text whose values weigh too much.
+/// The error for a text whose values would take too much memory.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error(
     "more values than a text of {length} bytes may hold: they would take more than {limit} bytes of memory; divide \
      it into several objects"
 )]
 pub struct TooHeavy {
-    /// Bytes of the text.
+    /// The length of the text in bytes.
     pub length: usize,
-    /// Bytes of memory that its values may take.
+    /// The limit for its values in bytes of memory.
     pub limit: usize,
 }
 
@@ -69,7 +69,7 @@ impl Budget {
     /// Takes `bytes` from the budget.
     ///
     /// # Errors
-    /// When so much is not left.
+    /// When less is left.
     pub const fn take(&mut self, bytes: usize) -> Result<(), TooHeavy> {
         match self.left.checked_sub(bytes) {
             Some(left) => {
@@ -80,7 +80,7 @@ impl Budget {
         }
     }
 
-    /// How much is left of it.
+    /// Returns the rest of the budget.
     ///
     /// ```
     /// let mut budget = admit_apimachinery::weight::Budget::of_text(0);
@@ -93,7 +93,7 @@ impl Budget {
         self.left
     }
 
-    /// How much was taken from it. [`Self::left`] has an example.
+    /// Returns how much was taken from the budget. [`Self::left`] has an example.
     #[must_use]
     pub const fn spent(&self) -> usize {
         self.limit.saturating_sub(self.left)

@@ -1,22 +1,22 @@
-//! Errors of the author as data: a message, where it stands, and cel-go's drawing of it, which is part of
-//! kube-apiserver's answer. Any other drawing is the caller's business.
+//! Represents errors in an expression as data: a message, its position, and cel-go's rendering of it, which is part of kube-apiserver's
+//! answer. Any other rendering is left to the caller.
 
 use std::fmt;
 
 use crate::source::{Position, Source, Span};
 
-/// One finding of the parser or the checker.
+/// An error of the parser or the checker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// cel-go's words, without position: `undeclared reference to 'x' (in container '')`.
     pub message: String,
     /// What it is about.
     pub span: Span,
-    /// What cel-go names as the place; none for errors about the whole text (a limit).
+    /// The position that cel-go reports; None for errors about the whole text (a limit).
     pub position: Option<Position>,
 }
 
-/// Why a text is no expression: at least one finding, in the order of their places.
+/// Why a text is not a valid expression: at least one error, in order of position.
 ///
 /// ```
 /// use admit_cel::{Env, Mode, Version};
@@ -46,8 +46,7 @@ impl CompileError {
     }
 }
 
-/// Findings as they are made. Of more than a hundred, the first hundred are kept; the others are counted, at no cost
-/// beyond that.
+/// Collects errors. The first hundred are kept; others are only counted, at no further cost.
 #[derive(Debug)]
 pub(crate) struct Findings<'s> {
     source: Source<'s>,
@@ -64,7 +63,7 @@ impl<'s> Findings<'s> {
         self.count == 0
     }
 
-    /// A finding about a part of the text, at the offset that messages name.
+    /// Adds an error about a part of the text, at the offset that messages report.
     pub(crate) fn add(&mut self, span: Span, anchor: u32, message: impl FnOnce() -> String) {
         if self.counts() {
             let position = Some(self.source.position(anchor));
@@ -72,7 +71,7 @@ impl<'s> Findings<'s> {
         }
     }
 
-    /// A finding about the text as a whole.
+    /// Adds an error about the text as a whole.
     pub(crate) fn add_whole(&mut self, message: String) {
         if self.counts() {
             self.kept.push(Diagnostic { message, span: Span::default(), position: None });

@@ -1,4 +1,4 @@
-//! Environments: what an expression may name, and the way from its text to a program.
+//! Defines environments: the names that an expression may use, and its compilation from text to a program.
 
 mod checked;
 mod inferred;
@@ -24,10 +24,10 @@ use crate::types::Type;
 /// Which set of libraries an environment offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// For expressions that are being written: what the version's compatibility allows.
+    /// New expressions: what the compatibility version allows.
     #[default]
     New,
-    /// For expressions already in the store: everything any supported version ever allowed.
+    /// Stored expressions: everything that any supported version ever allowed.
     Stored,
 }
 
@@ -36,7 +36,7 @@ pub enum Mode {
 enum Language {
     /// cel-go 0.26 with optimisation, as Kubernetes 1.36 runs it.
     Kubernetes,
-    /// As its suite has it today.
+    /// The current version of the CEL specification's conformance suite.
     Current,
 }
 
@@ -94,14 +94,14 @@ struct Inner {
     folds: bool,
     /// Scalar types have a second name for the checker.
     declared_scalars: bool,
-    /// Expressions may make what mutations make.
+    /// Whether expressions may create the objects of mutations.
     patch_types: bool,
     language: Language,
-    /// Of functions, and the release whose syntax and checks apply.
+    /// The offered functions, and the release whose syntax and checks apply.
     offer: Offer,
     /// The namespace that short names are looked up in.
     container: Arc<str>,
-    /// In the order of their declaration, which numbers the slots of every program of this environment.
+    /// The variables in order of declaration, which numbers the slots of every program of this environment.
     variables: Arc<[(Box<str>, Type)]>,
     /// The types that signatures may name beyond the language's, with the number of their parameters.
     types: Arc<[(Box<str>, usize)]>,
@@ -112,7 +112,7 @@ const NEWEST: Version = Version(1, 36);
 /// Releases that brought syntax and checks (apiserver `pkg/cel/environment/base.go`).
 const OPTIONALS: Version = Version(1, 28);
 const LITERALS_CHECKED: Version = Version(1, 29);
-/// From it on environments take reserved words for names of fields (apiserver `pkg/cel/environment/environment.go`).
+/// From this version on, reserved words are accepted as field names (apiserver `pkg/cel/environment/environment.go`).
 const KEYWORD_FIELDS: Version = Version(1, 31);
 const TWO_VARIABLES: Version = Version(1, 32);
 const LISTS: Version = Version(1, 34);
@@ -146,7 +146,7 @@ fn syntax_options(version: Version) -> syntax::Options {
 fn functions_of(offer: Offer) -> Arc<Functions> {
     static KEPT: Mutex<Vec<(Offer, Arc<Functions>)>> = Mutex::new(Vec::new());
     const MOST: usize = 64;
-    // A set is complete before it is kept, so that a panic elsewhere leaves nothing half-made.
+    // A set is completed before it is stored, so that a panic elsewhere leaves nothing half-built.
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, functions)) = kept.iter().find(|(known, _)| *known == offer) {
         return Arc::clone(functions);
@@ -244,7 +244,7 @@ impl Env {
         Self { inner: Arc::new(Inner { functions, syntax, ..(*self.inner).clone() }) }
     }
 
-    /// The same with names looked up in a namespace first: `y` may then stand for `com.example.y`.
+    /// Returns the environment with names looked up in a namespace first: `y` may then mean `com.example.y`.
     #[must_use]
     pub fn with_container(&self, name: &str) -> Self {
         Self { inner: Arc::new(Inner { container: name.into(), ..(*self.inner).clone() }) }
@@ -257,15 +257,15 @@ impl Env {
         Self { inner: Arc::new(Inner { mixed_literals: true, ..(*self.inner).clone() }) }
     }
 
-    /// The same where `duration` and `timestamp` are also the names of types, as they are beside types that Kubernetes
-    /// declares: for the checker only, so that a program that asks for such a type cannot be made.
+    /// Returns the environment with `duration` and `timestamp` as names of types, too, as beside types that Kubernetes declares: for
+    /// the checker only, so that a program using such a type cannot be compiled.
     #[must_use]
     pub fn with_declared_scalars(&self) -> Self {
         Self { inner: Arc::new(Inner { declared_scalars: true, ..(*self.inner).clone() }) }
     }
 
-    /// The same where expressions may make what mutations make: `Object{}` with any fields, `Object.spec{}` and the like
-    /// for the parts of it, and `JSONPatch{}`.
+    /// Returns the environment with the objects of mutations: `Object{}` with any fields, `Object.spec{}` and the like for its parts,
+    /// and `JSONPatch{}`.
     #[must_use]
     pub fn with_patch_types(&self) -> Self {
         Self { inner: Arc::new(Inner { patch_types: true, ..(*self.inner).clone() }) }
@@ -285,8 +285,8 @@ impl Env {
         self.with_variables([(name, ty)])
     }
 
-    /// The same with more variables; earlier ones of the same names are replaced. The slots of the others stay, so that
-    /// bindings made for the larger environment serve programs of the smaller one.
+    /// Returns the environment with more variables; earlier ones of the same names are replaced. The slots of the others stay, so that
+    /// bindings made for the larger environment fit programs of the smaller one.
     #[must_use]
     pub fn with_variables<'n>(&self, variables: impl IntoIterator<Item = (&'n str, Type)>) -> Self {
         let mut all = self.inner.variables.to_vec();

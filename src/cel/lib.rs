@@ -57,7 +57,7 @@ pub mod syntax;
 mod types;
 mod value;
 
-// The main way: a text to a program, a document to values, both to a result.
+// The main path: text to program, document to values, both to a result.
 pub use diagnostic::{CompileError, Diagnostic};
 pub use document::{Node, ReadError, ReadLimits};
 pub use env::{Checked, Env, Inferred, Mode, SizeHints, macro_offers};
@@ -70,19 +70,19 @@ pub use value::{
     Opaque, Quantity, Semver, Timestamp, Url, Value, authorization, runtime_type,
 };
 
-// Functions, and what calls cost.
+// Functions, and the costs of calls.
 pub use cost::{Bounds, CallEstimate, Operand};
 pub use library::{
     BuildChange, Context, Cost, Estimate, Extra, Implementation, Overload, SignatureError, build_changes,
     overloads,
 };
 
-// What was evaluated, and where in the text.
+// What was evaluated, with spans.
 pub use eval::{Coverage, Observation, Observer, Trace, TraceEntry};
 pub use plan::{Branch, BranchKind};
 pub use source::{Position, Source, Span};
 
-// What Kubernetes asks beside: names of fields, patterns, limits.
+// What Kubernetes needs beside: names of fields, patterns, limits.
 pub use library::regex::{GoRegex, PatternPart};
 pub use limits::PER_CALL_LIMIT;
 pub use names::{escape_property, is_identifier, unescape_property};

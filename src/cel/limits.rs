@@ -1,4 +1,4 @@
-//! Bounds that Kubernetes sets, each with its source.
+//! Defines the limits that Kubernetes sets, each with its source.
 
 /// Runtime cost that one evaluation of one expression may reach (apiserver `pkg/apis/cel/config.go`).
 pub const PER_CALL_LIMIT: u64 = 1_000_000;
@@ -30,8 +30,8 @@ pub(crate) const MAX_PATTERN_BYTES: usize = 60 << 20;
 /// A pattern takes so many times its size while it is compiled.
 pub(crate) const PATTERN_MAKING: usize = 4;
 
-/// Expressions of one tree, macros expanded. The limit of code points keeps every text without nested copying macros
-/// well below it; cel-go has no such limit and would not answer.
+/// The maximum number of expressions in a tree, with macros expanded. The limit of code points keeps every text without nested copying
+/// macros well below it; cel-go has no such limit and would not finish.
 pub(crate) const MAX_EXPRESSIONS: usize = 1_000_000;
 
 /// Parts of the type of one expression: `map(string, list(int))` has four. cel-go has no such limit and would not answer

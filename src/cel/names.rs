@@ -1,5 +1,5 @@
-//! What an expression may use as a name, and how Kubernetes names the properties for which it may not
-//! (apiserver `pkg/cel/escaping.go`).
+//! Decides which names an expression may use, and how Kubernetes escapes the names of other properties (apiserver
+//! `pkg/cel/escaping.go`).
 
 /// Words that may follow a dot and name nothing else.
 const RESERVED: [&str; 21] = [
@@ -32,7 +32,7 @@ pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.contains(&word)
 }
 
-/// Whether a text may name a variable: a letter or `_`, then letters, digits and `_`, and no reserved word.
+/// Whether a text is a valid variable name: a letter or `_`, then letters, digits and `_`, and no reserved word.
 ///
 /// ```
 /// use admit_cel::is_identifier;
@@ -46,7 +46,7 @@ pub fn is_identifier(text: &str) -> bool {
         && !is_reserved(text)
 }
 
-/// The identifier that names a property in expressions; none where no identifier can.
+/// Returns the identifier of a property in expressions; None where there is none.
 ///
 /// ```
 /// use admit_cel::escape_property;
@@ -78,8 +78,8 @@ pub fn escape_property(name: &str) -> Option<String> {
     Some(escaped)
 }
 
-/// The property that an identifier names: the way back of [`escape_property`]. None where it is escaped in a way that means
-/// nothing; a text without escapes names itself.
+/// Returns the property of an identifier, the inverse of [`escape_property`]. None for an invalid escape; a text without escapes is the
+/// name itself.
 ///
 /// ```
 /// use admit_cel::unescape_property;
@@ -116,7 +116,7 @@ pub fn unescape_property(name: &str) -> Option<String> {
     Some(unescaped)
 }
 
-/// The word between two pairs of underscores at the start of a text, and what is behind them.
+/// Returns the word between two pairs of underscores at the start of a text, and the rest.
 fn escaped_word(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix("__")?;
     let end = inner.find('_').filter(|end| *end > 0)?;

@@ -1,4 +1,4 @@
-//! The text of an expression and positions in it.
+//! Represents the text of an expression and positions in it.
 
 /// A half-open range of byte offsets into the source text.
 ///
@@ -14,18 +14,18 @@
 pub struct Span {
     /// The first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The offset after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The part of a text that the span covers; nothing where it does not fit the text.
+    /// Returns the part of a text that the span covers; empty where it does not fit the text.
     #[must_use]
     pub fn of(self, text: &str) -> &str {
         text.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
 
-    /// The same part for readers: an operand at its end may stand in parentheses, which belong to no span.
+    /// Returns the part for display: with parentheses around an operand at its end, which belong to no span.
     #[must_use]
     pub fn in_parentheses(self, text: &str) -> &str {
         let (mut start, mut end) = (self.start as usize, self.end as usize);
@@ -44,7 +44,7 @@ impl Span {
     }
 }
 
-/// How many parentheses are missing before and behind `part`; those in quotes do not count.
+/// Counts the parentheses missing before and after `part`; those in string literals do not count.
 fn unbalanced(part: &str) -> (usize, usize) {
     let (mut opening, mut open) = (0_usize, 0_usize);
     let mut quote = None;
@@ -69,9 +69,9 @@ fn unbalanced(part: &str) -> (usize, usize) {
 /// A position as error messages show it: both count from 1, columns in code points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// From 1.
+    /// The line, from 1.
     pub line: u32,
-    /// From 1; 0 in an empty text.
+    /// The column, from 1; 0 in an empty text.
     pub column: u32,
 }
 
@@ -92,19 +92,19 @@ pub struct Source<'s> {
 }
 
 impl<'s> Source<'s> {
-    /// The text of an expression.
+    /// Takes the text of an expression.
     #[must_use]
     pub const fn new(text: &'s str) -> Self {
         Self { text }
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     #[must_use]
     pub const fn text(&self) -> &'s str {
         self.text
     }
 
-    /// The position of a byte offset; an offset beyond the end stands for the end. Takes time linear in the offset.
+    /// Returns the position of a byte offset; an offset beyond the end means the end. Takes time linear in the offset.
     #[must_use]
     pub fn position(&self, offset: u32) -> Position {
         let before = self.text.get(..offset as usize).unwrap_or(self.text);
@@ -117,14 +117,14 @@ impl<'s> Source<'s> {
                 column = column.saturating_add(1);
             }
         }
-        // An empty text has no column at all in cel-go.
+        // In cel-go an empty text has no column.
         if self.text.is_empty() {
             column = 0;
         }
         Position { line, column }
     }
 
-    /// A line by its number, without its line feed; none for an empty text.
+    /// Returns a line by its number, without its line feed; None for an empty text.
     #[must_use]
     pub fn line(&self, number: u32) -> Option<&'s str> {
         if self.text.is_empty() {

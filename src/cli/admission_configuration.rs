@@ -1,4 +1,4 @@
-//! The file of `--admission-control-config-file`, and the files that it names.
+//! Reads the file of `--admission-control-config-file`, and the files that it names.
 
 use std::io;
 use std::path::Path;
@@ -10,10 +10,10 @@ use super::process::Fault;
 
 const FLAG: &str = "--admission-control-config-file";
 
-/// What admission plugins are set to; nothing where there is no file.
+/// Reads the configuration of admission plugins; the default if no file is given.
 ///
 /// # Errors
-/// For a file that cannot be read, or holds something else.
+/// When the file cannot be read, or is not an AdmissionConfiguration.
 pub(super) fn read(file: Option<&Path>) -> Result<AdmissionConfiguration, Fault> {
     let Some(file) = file else { return Ok(AdmissionConfiguration::default()) };
     let text = load::text(file).map_err(|fault| Fault { message: format!("{FLAG}: {fault}"), ..fault })?;
@@ -23,7 +23,7 @@ pub(super) fn read(file: Option<&Path>) -> Result<AdmissionConfiguration, Fault>
         .map_err(|error| Fault::usage(format!("{FLAG}: `{}`: {error}", file.display())))
 }
 
-/// What is wrong with the plugins that were asked for, and with what they are set to by `file`.
+/// Creates the error about unknown plugins, or about their configuration in `file`.
 pub(super) fn fault(error: &PluginError, file: Option<&Path>) -> Fault {
     Fault::usage(match (error, file) {
         (PluginError::Settings { .. }, Some(file)) => format!("--{error}, in `{}`", file.display()),

@@ -1,4 +1,4 @@
-//! The file that an audit log goes to, and the policy that says what is written in it.
+//! Opens the file of an audit log, and reads the policy that selects what is logged.
 
 mod rotated;
 
@@ -18,14 +18,14 @@ use self::rotated::Rotated;
 use super::load;
 use super::process::{self, Fault};
 
-/// A pipe has so long to get somebody who reads it.
+/// How long to wait until somebody opens a pipe for reading.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// As kube-apiserver counts them.
+/// The bytes of a megabyte as kube-apiserver counts.
 pub(super) const MEGABYTE: u64 = 1 << 20;
-/// Megabytes of a log that is told no limit, as of kube-apiserver's.
+/// The default size limit of a log in megabytes, that of kube-apiserver.
 pub(super) const DEFAULT_SIZE: u64 = 100;
 
-/// Opens a log, for its owner alone; what is in the file stays. `-` is standard output.
+/// Opens a log with access for its owner only; existing contents stay. `-` is standard output.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -59,10 +59,10 @@ pub(super) fn open(file: &Path, limits: Limits) -> Result<AuditLog, Fault> {
     AuditLog::to(log).map_err(Fault::internal)
 }
 
-/// The policy in a file, `audit.k8s.io/v1` `Policy`.
+/// Reads the policy in a file, an `audit.k8s.io/v1` `Policy`.
 ///
 /// # Errors
-/// For a file that cannot be read, or holds none.
+/// When the file cannot be read, or has no such policy.
 pub(super) fn policy(file: &Path) -> Result<AuditPolicy, Fault> {
     let text = load::text(file)
         .map_err(|fault| Fault { message: format!("--audit-policy-file: {fault}"), ..fault })?;
@@ -77,7 +77,7 @@ pub(super) fn policy(file: &Path) -> Result<AuditPolicy, Fault> {
     Ok(policy)
 }
 
-/// Opens a pipe. That ends only when somebody reads it, and is left to its thread if nobody does.
+/// Opens a pipe for writing. That blocks until somebody reads it, so it is done by a thread, which is abandoned after a timeout.
 fn pipe(path: &Path, patience: Duration) -> io::Result<File> {
     let (opened, is_opened) = mpsc::channel();
     let path = path.to_owned();
@@ -103,7 +103,7 @@ mod tests {
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         let error = pipe(&path, Duration::from_millis(1)).unwrap_err();
         assert_eq!(error.to_string(), "it is a pipe that nobody reads; start its reader first");
-        // Whoever reads lets the waiting thread go, too.
+        // The reader also unblocks the waiting thread.
         let reader = thread::spawn({
             let path = path.clone();
             move || File::open(path)

@@ -53,7 +53,7 @@ impl CertsArgs {
         let Self { out, service, namespace, webhook } = self;
         let now = OffsetDateTime::now_utc();
         for note in state::certificates(out)? {
-            // That a folder is shared is the choice of whoever named it.
+            // A shared folder is the user's choice, so only changed permissions are a warning.
             if matches!(note, Note::Closed { .. }) {
                 warn(&note.to_string());
             }
@@ -74,7 +74,7 @@ impl CertsArgs {
     }
 }
 
-/// What to do with the files, ready to be pasted.
+/// Returns instructions for using the files, ready to be pasted.
 fn hints(out: &Path, namespace: &str, webhook: &str, bundle: &str) -> String {
     let (out, definitions) = (out.display(), DEFINITIONS.join(" "));
     format!(

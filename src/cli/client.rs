@@ -1,5 +1,5 @@
-//! Clients of clusters, as kubeconfigs say. Errors show nothing of what these hold: YAML parsers quote the lines around a
-//! mistake, and the line above may be the token.
+//! Creates clients of clusters from kubeconfigs. Errors must not show secrets: YAML parsers quote the lines around a
+//! mistake, and one of them may be a token.
 
 use std::fmt::Display;
 use std::fs;
@@ -14,15 +14,15 @@ use super::process::Fault;
 use crate::controllers::kit::client::straight;
 use crate::telemetry::{Outside, Secrets};
 
-/// Fields of a kubeconfig whose values are secrets.
+/// Fields of a kubeconfig with secret values.
 const SECRET: [&str; 3] = ["token", "password", "client-key-data"];
 
-/// A client as `kubeconfig` says, or as kubectl and Pods find one out.
+/// Creates a client from `kubeconfig`, or with the defaults of kubectl and of Pods.
 pub(super) async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
     client_with(config(kubeconfig).await?)
 }
 
-/// The same for the cluster and user of a context of the kubeconfig, or of its current one.
+/// Creates a client for a context of the kubeconfig, or for its current one.
 pub(super) async fn client_of_context(kubeconfig: PathBuf, context: Option<String>) -> Result<Client, Fault> {
     let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
     client_with(config_with(Some(kubeconfig), options).await?)
@@ -41,7 +41,7 @@ pub(super) async fn config(kubeconfig: Option<PathBuf>) -> Result<Config, Fault>
 }
 
 async fn config_with(kubeconfig: Option<PathBuf>, options: KubeConfigOptions) -> Result<Config, Fault> {
-    // The file may be a pipe, and name further files and programs to run; others do not wait for any of them.
+    // The file may be a pipe, or name further files and programs to run, so it is read on a blocking thread.
     let runtime = Handle::current();
     let making = spawn_blocking(move || runtime.block_on(config_of(kubeconfig, &options)));
     making.await.map_err(Fault::internal)?
@@ -64,12 +64,12 @@ async fn config_of(kubeconfig: Option<PathBuf>, options: &KubeConfigOptions) -> 
     let file = Kubeconfig::read_from(&path).map_err(|error| unusable(&error))?;
     let config = Config::from_custom_kubeconfig(file, options).await.map_err(|error| unusable(&error))?;
     let config = straight(config).map_err(|error| unusable(&error))?;
-    // What is wrong with keys and certificates shows when they are used; the file is named then.
+    // Invalid keys and certificates are found here, while the file can still be named in the error.
     Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
     Ok(config)
 }
 
-/// A client of the cluster that this Pod runs in, whatever kubeconfig is lying about.
+/// Creates a client of the cluster that this Pod runs in, ignoring any kubeconfig.
 pub(super) fn client_in_cluster() -> Result<Client, Fault> {
     let outside = |error: &dyn std::fmt::Display| {
         Fault::usage(format!("no Pod of a cluster: {error}; name a kubeconfig with --kubeconfig"))
@@ -78,14 +78,14 @@ pub(super) fn client_in_cluster() -> Result<Client, Fault> {
     Client::try_from(config).map_err(|error| outside(&error))
 }
 
-/// The error about the kubeconfig at `path`: its first line, since the rest is a quotation.
+/// Returns the error about the kubeconfig at `path`: only its first line, since the rest quotes the file.
 fn unreadable(path: &Path, error: &dyn Display) -> Outside {
-    // What is no file has nothing to hide, and may never end.
+    // Only regular files are read again: others may never end, and have no secrets to remove.
     let text = if path.is_file() { fs::read_to_string(path).unwrap_or_default() } else { String::new() };
     first_line(error, &Secrets::of(secrets(&text)))
 }
 
-/// The error of a client that was looked for in several places.
+/// Returns the error if no kubeconfig was named and none was found.
 fn none_found(error: &dyn Display) -> Outside {
     first_line(error, &Secrets::default())
 }
@@ -94,12 +94,12 @@ fn first_line(error: &dyn Display, secrets: &Secrets) -> Outside {
     Outside::of(error.to_string().lines().next().unwrap_or_default(), secrets)
 }
 
-/// Line by line, as the file need not be YAML.
+/// Finds the secret values line by line, as the file need not be valid YAML.
 fn secrets(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| SECRET.iter().filter_map(move |key| after(line, key)))
 }
 
-/// What stands behind `key:` in a line, without what YAML puts around a value.
+/// Returns the value after `key:` in a line, without YAML quotes.
 fn after<'l>(line: &'l str, key: &str) -> Option<&'l str> {
     let (_, rest) = line.split_once(key)?;
     let value = rest.trim_start_matches(['"', '\'', ' ']).strip_prefix(':')?;

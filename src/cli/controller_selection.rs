@@ -15,7 +15,7 @@ use crate::controllers::kit::lease::Election;
 use crate::controllers::kit::manager::{Manager, Member};
 use crate::controllers::{cyndi, mustgather, observability, scan};
 
-/// What was typed about the set of controllers.
+/// The flags that select controllers.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ControllerArgs {
     /// Controllers to run, with commas between them; the last one is stopped first [default: datagather, mustgather,
@@ -39,7 +39,7 @@ pub(super) struct ControllerArgs {
     scanning: ScanControllerArgs,
 }
 
-/// A controller by name.
+/// The controllers by name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(super) enum Which {
     Datagather,
@@ -51,7 +51,7 @@ pub(super) enum Which {
 }
 
 impl Which {
-    /// The name of its service account in whatever namespace.
+    /// Returns the name of its service account.
     fn account(self) -> &'static str {
         match self {
             Self::Datagather => "admit-datagather",
@@ -64,7 +64,7 @@ impl Which {
     }
 }
 
-/// The user name of a service account.
+/// Returns the user name of a service account.
 pub(super) fn user(namespace: &str, account: &str) -> String {
     format!("system:serviceaccount:{namespace}:{account}")
 }
@@ -78,16 +78,16 @@ pub(super) struct Told {
 }
 
 impl ControllerArgs {
-    /// Makes `folder` the payload of the ClusterOperator controller, where no other payload is named.
+    /// Makes `folder` the payload of the ClusterOperator controller, unless another one is named.
     pub(super) fn announce(&mut self, folder: PathBuf) {
         self.payload.get_or_insert(folder);
     }
 
-    /// A manager of the selected controllers, with one leader election. `client_of` creates the client of a service
+    /// Creates a manager of the selected controllers, with one leader election. `client_of` creates the client of a service
     /// account.
     ///
     /// # Errors
-    /// What `client_of` fails with, and settings that do not work.
+    /// The errors of `client_of`, and invalid settings.
     pub(super) fn manager(
         &self,
         process: Client,

@@ -26,7 +26,7 @@ use crate::controllers::kit::manager::Manager;
 use crate::controllers::kit::observe::Observed;
 use crate::telemetry::LogFormat;
 
-/// The Lease that the replicas contend for.
+/// The Lease for leader election between replicas.
 const LEASE: &str = "admit-controllers";
 
 /// Arguments of `admit controllers`.
@@ -109,7 +109,7 @@ impl ControllersArgs {
     }
 }
 
-/// Runs the controllers until `shutdown`, and lets operators look at them until they have ended.
+/// Runs the controllers until `shutdown`, and serves their metrics and health checks until they have ended.
 async fn run(
     manager: Manager,
     observe: Option<TcpListener>,
@@ -123,7 +123,7 @@ async fn run(
         tracing::info!(metrics = %address, "operators may look");
         let port = Port { listener, tls: None, router: observed.router(), metrics: Arc::default() };
         let served = admission::serve(port, Shutdown { asked: ended.clone(), linger: Duration::ZERO }).await;
-        // Whatever ended it: controllers that nobody can look at do not go on.
+        // Controllers do not continue when their metrics cannot be served any more.
         stop.cancel();
         served.map_err(Fault::internal)
     };
@@ -136,7 +136,7 @@ async fn run(
     worked.and(watched)
 }
 
-/// A name that no other replica has: the Pod's where there is one.
+/// Returns a name that is unique among replicas: that of the Pod, if there is one.
 fn identity() -> String {
     let host = std::env::var("HOSTNAME").unwrap_or_else(|_| "admit".to_owned());
     format!("{host}_{}", uuid::Uuid::new_v4())

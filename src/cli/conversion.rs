@@ -1,4 +1,4 @@
-//! The kinds that the webhook converts between API versions: those of our controllers that are served in several.
+//! Lists the kinds that the webhook converts between API versions: those of this program's controllers with several served versions.
 
 use admit_policy::crd::{Definition, Inconvertible};
 use serde_json::{Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use crate::admission::{ConversionError, Converter, Converters};
 use crate::controllers::datagather::versions::{DATA_GATHER, INSIGHTS_DATA_GATHER, Kind, VERSIONS, shape_of};
 
-/// The path of conversion requests, as CRDs name it.
+/// The path of conversion requests in CRDs.
 pub(super) const PATH: &str = "/convert";
-/// Files of the shipped CRDs of those kinds.
+/// The file names of the shipped CRDs of these kinds.
 pub(super) const DEFINITIONS: [&str; 2] =
     ["datagathers.insights.openshift.io", "insightsdatagathers.config.openshift.io"];
 
-/// The definition, where it is one whose objects this program converts, with the address of a webhook of this program.
+/// Sets the address of this program's webhook in a CRD whose objects it converts; returns other CRDs unchanged.
 pub(super) fn called_at(definition: &Value, client_config: &Value) -> Value {
     let mut definition = definition.clone();
     let name = definition.pointer("/metadata/name").and_then(Value::as_str);
@@ -24,7 +24,7 @@ pub(super) fn called_at(definition: &Value, client_config: &Value) -> Value {
     definition
 }
 
-/// The converters of all these kinds.
+/// Returns the converters of all these kinds.
 #[must_use]
 pub fn converters() -> Converters {
     let of = |kind: Kind, convert| Converter {
@@ -40,7 +40,7 @@ pub fn converters() -> Converters {
     .into()
 }
 
-/// The same converters for commands without a webhook, for CRDs that name our webhook.
+/// Returns the converter of a CRD that names this program's webhook, for commands that run without it.
 pub(super) fn offline(
     definition: &Definition,
     object: &mut Value,

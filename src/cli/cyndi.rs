@@ -1,4 +1,4 @@
-//! The command-line flags for CyndiPipelines, shared by the commands that run their controllers, and `admit cyndi`,
+//! Defines the flags for CyndiPipelines, shared by the commands that run their controllers, and `admit cyndi`,
 //! which inspects pipelines without writing.
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::controllers::cyndi::verdict::Verdict;
 use crate::controllers::cyndi::{Error, INSIGHTS, Settings};
 use crate::telemetry::{LogFormat, with_causes};
 
-/// What was typed about CyndiPipelines.
+/// The flags about CyndiPipelines.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Cyndi pipelines")]
 pub(super) struct CyndiArgs {
@@ -53,10 +53,10 @@ pub(super) struct CyndiArgs {
 }
 
 impl CyndiArgs {
-    /// What the flags mean.
+    /// Converts the flags to settings.
     ///
     /// # Errors
-    /// For an address, authorities or a login of Kafka Connect that do not work.
+    /// For an invalid address, authority or login of Kafka Connect.
     pub(super) fn settings(&self) -> Result<Settings, Fault> {
         let connect = self.connect_url.as_ref().map(|url| self.connect(url));
         let connect = connect.transpose().map_err(Fault::usage)?;
@@ -98,7 +98,7 @@ enum Command {
     Validate(LookArgs),
 }
 
-/// Arguments of both.
+/// The arguments of both subcommands.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,4 +1,4 @@
-//! The command-line flags for data gathering, shared by the commands that run its controller.
+//! Defines the flags for data gathering, shared by the commands that run its controller.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::gather::tunnel::{Proxies, Reach};
 use crate::gather::upload::VersionTemplate;
 use crate::localnode;
 
-/// Where a Pod has the token of its service account.
+/// The path of a service account token in Pods.
 const ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-/// What was typed about data gathering.
+/// The flags about data gathering.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Data gathering")]
 pub(super) struct DataGatherArgs {
@@ -83,7 +83,7 @@ pub(super) struct DataGatherArgs {
     cluster_network: Vec<Network>,
 }
 
-/// What was typed about what comes round.
+/// The flags about periodic work.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Data gathering")]
 pub(super) struct RoundArgs {
@@ -104,11 +104,11 @@ impl RoundArgs {
     }
 }
 
-/// What comes round, or never does.
+/// An interval, or never.
 #[derive(Clone, Copy, Debug)]
 struct Round(Option<Duration>);
 
-/// Why a text says neither how often nor never.
+/// Why a value is neither an interval nor `never`.
 #[derive(Debug, Error)]
 #[error("it is `never`, or a number from {} to {}", .0.start(), .0.end())]
 struct RoundError(RangeInclusive<u64>);
@@ -130,7 +130,7 @@ fn round(text: &str, range: RangeInclusive<u64>, unit: fn(u64) -> Duration) -> R
 }
 
 impl DataGatherArgs {
-    /// The flags that a gathering Job is given so that it does what this process would do. What there is about uploads it is handed by
+    /// Returns the flags of a gathering Job with which it does what this process would do. The settings for uploads are passed by
     /// the controller.
     pub(super) fn of_job(&self) -> Vec<String> {
         let Self {
@@ -162,7 +162,7 @@ impl DataGatherArgs {
         flags
     }
 
-    /// What the flags mean; `archives` is where archives go when no flag says so.
+    /// Converts the flags to settings; `archives` is the default folder of archives.
     pub(super) fn settings(&self, archives: &Path) -> Settings {
         let Self {
             archive_dir,

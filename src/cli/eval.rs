@@ -74,7 +74,7 @@ impl EvalArgs {
         outcome.as_ref().map_or_else(exit, |_: &Answer| Exit::Expected)
     }
 
-    /// What each release answers; those that answer alike are told together.
+    /// Evaluates the expression in each release, and groups releases with the same result.
     fn by_release(&self, variables: &[(String, Value)], asked: &Limited<'_>) -> Exit {
         let mut answers: Vec<eval::ByRelease> = Vec::new();
         for release in asked.releases.iter() {
@@ -99,8 +99,8 @@ impl EvalArgs {
         exits.min_by_key(|exit| *exit != Exit::NotCompiled).unwrap_or(Exit::Expected)
     }
 
-    /// Both names of each document. `self` and `oldSelf` are there only if given, so that an expression that needs
-    /// them says so; `object` and `oldObject` are null otherwise, as policies see them.
+    /// Returns both names of each document. `self` and `oldSelf` are bound only if given, so that an expression that needs
+    /// them is an error; `object` and `oldObject` are null otherwise, as in policies.
     fn bindings(&self) -> Result<Vec<(String, Value)>, Fault> {
         if self.new.as_deref() == self.old.as_deref() && self.new.as_deref().is_some_and(load::is_stdin) {
             return Err(Fault::usage("--self and --old cannot both be standard input"));
@@ -114,13 +114,13 @@ impl EvalArgs {
             }
             bindings.push((policy.to_owned(), value.unwrap_or_default()));
         }
-        // A variable that is named takes the place of a document's.
+        // A named variable overrides that of a document.
         bindings.extend(self.variables.iter().cloned());
         Ok(bindings)
     }
 }
 
-/// Why a text binds no variable.
+/// Why a `--var` value is invalid.
 #[derive(Debug, Error)]
 enum VariableError {
     #[error("must be NAME=JSON")]
@@ -144,7 +144,7 @@ fn variable(text: &str) -> Result<(String, Value), VariableError> {
     Ok((name.to_owned(), value))
 }
 
-/// Whether expressions can speak of it.
+/// Whether `name` is an identifier of CEL.
 pub(super) fn is_identifier(name: &str) -> bool {
     name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
         && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
@@ -161,7 +161,7 @@ fn fault(error: &AdhocError) -> Fault {
     Fault { exit: exit(error), ..Fault::usage(message) }
 }
 
-/// Names that are there only with their flags.
+/// Returns a hint about the flag that binds an undeclared name.
 fn hint(message: &str) -> &'static str {
     const HINTS: [(&str, &str); 6] = [
         ("self", "\n`self` is what --self FILE holds"),

@@ -1,5 +1,5 @@
-//! Watches in the cluster the params that policies from files refer to, for every command that decides with a cluster
-//! at hand.
+//! Watches the params in the cluster that policies from files refer to, for every command that decides with access to a
+//! cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::admission::InForce;
 use crate::controllers::kit::tasks::Driver;
 use crate::controllers::policies::ClusterCache;
 
-/// The longest time between two attempts to watch kinds of params that could not be watched before.
+/// The longest time between two attempts to watch param kinds that could not be watched before.
 pub(super) const LOOK: Duration = Duration::from_secs(15);
 
-/// How soon they are tried again after a definition has changed: its kind is served a moment after that is told.
+/// The delay after a CRD has changed: its kind is served a moment after the event.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Watches the kinds of params that `set` needs from the cluster: those of which the loaded files have no objects.
@@ -42,14 +42,14 @@ pub(super) async fn keep_params(
             let changed = timeout(wait, cluster.changed()).await.is_ok();
             let set = Arc::clone(&policies.borrow().policies);
             want_params(&set, &cluster).await;
-            // In any case now and then, for what could not be had the last time.
+            // Also periodically, for kinds that could not be watched the last time.
             wait = if changed { SOON } else { LOOK };
         }
     };
     stop.run_until_cancelled(keeping).await;
 }
 
-/// The same as [`follow`], with the exceptions that lie in the cluster.
+/// Does the same as [`follow`], and also watches policy exceptions.
 pub(super) async fn follow_with_exceptions(
     cluster: Arc<ClusterCache>,
     params: Driver,

@@ -1,4 +1,4 @@
-//! The command-line flags for gatherings that run as Jobs, shared by the commands that run their controller.
+//! Defines the flags for gatherings that run as Jobs, shared by the commands that run their controller.
 
 use admit_apimachinery::pointer;
 use admit_apimachinery::yaml;
@@ -11,14 +11,14 @@ use super::process::Fault;
 use super::value_parsers::{mount, name};
 use crate::controllers::datagather::{JobSettings, RunnerKind};
 
-/// The account of gathering Jobs as it is shipped, and how its roles begin.
+/// The shipped service account of gathering Jobs, and the prefix of its roles.
 const ACCOUNT: &str = "gather";
 const ROLES: &str = "admit-gather";
-/// Variables of this process that a gathering gets as well. The proxies that count come to it by the controller, which knows all
-/// who have a say in them.
+/// Environment variables of this process that a Job gets as well. Proxy variables are passed by the controller, which knows all
+/// settings for them.
 const HANDED_ON: [&str; 1] = ["RELEASE_VERSION"];
 
-/// What was typed about where gatherings run.
+/// The flags about where gatherings run.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Data gathering")]
 pub(super) struct JobArgs {
@@ -57,11 +57,11 @@ enum Runner {
 }
 
 impl JobArgs {
-    /// The account of gathering Jobs and its roles, as they are shipped; nothing where there are no such Jobs, or where they have
-    /// somebody's own account.
+    /// Returns the shipped service account of gathering Jobs and its roles; empty if gatherings do not run as Jobs, or use
+    /// another account.
     ///
     /// # Errors
-    /// For a namespace that can be none.
+    /// For an invalid namespace.
     pub(super) fn account(&self, namespace: &str) -> Result<Vec<Value>, Fault> {
         if self.runner == Runner::InProcess || self.job_service_account != ACCOUNT {
             return Ok(Vec::new());
@@ -75,7 +75,7 @@ impl JobArgs {
         Ok(documents.into_iter().map(|tree| tree.value).filter(of_jobs).collect())
     }
 
-    /// What the flags mean; `image` is that of this program.
+    /// Converts the flags to settings; `image` is that of this program.
     pub(super) fn runner(&self, gathering: &DataGatherArgs, image: &str) -> RunnerKind {
         let Self { runner, job_image, job_service_account, job_claim, job_archive_path, job_priority_class } =
             self;

@@ -113,7 +113,7 @@ fn parent(path: &Path) -> &Path {
     path.parent().unwrap_or(Path::new(""))
 }
 
-/// `path` as a file in `folder` names it; an absolute one where the two have no folder in common.
+/// Returns `path` relative to `folder`, or an absolute path if the two have no folder in common.
 fn relative(path: &Path, folder: &Path) -> String {
     let path = load::without_recursion(path);
     let full = |path: &Path| {

@@ -3,7 +3,7 @@
 use crate::admission::tls::Identity;
 use admit_apimachinery::go;
 
-/// A kubeconfig for `server` (`https://127.0.0.1:6443`), which `ca_pem` vouches for, as `client`.
+/// Renders a kubeconfig for `server` (`https://127.0.0.1:6443`) with the authority `ca_pem` and the client certificate `client`.
 pub(super) fn render(server: &str, ca_pem: &str, client: &Identity) -> String {
     let ca = go::base64::encode(ca_pem);
     let certificate = go::base64::encode(&client.certificate_pem);

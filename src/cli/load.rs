@@ -1,4 +1,4 @@
-//! Loads manifests from files and folders, for every command that decides something.
+//! Loads manifests from files and folders, for every command that decides about objects.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -17,10 +17,10 @@ pub(super) use super::paths::{
 };
 use super::process::{self, Fault};
 
-/// The policies, CRDs and params at `paths`.
+/// Loads the policies, CRDs and params at `paths`.
 ///
 /// # Errors
-/// With [`Exit::Usage`] what cannot be read, with [`Exit::NotCompiled`] all that does not compile.
+/// With [`Exit::Usage`] when a file cannot be read, with [`Exit::NotCompiled`] all mistakes that prevent compilation.
 pub(super) fn policies(paths: &[impl AsRef<Path>]) -> Result<PolicySet, Fault> {
     policies_with(paths, LoadOptions::default())
 }
@@ -40,12 +40,12 @@ pub(super) fn policies_with(paths: &[impl AsRef<Path>], options: LoadOptions) ->
     PolicySet::load_files(texts, options).map_err(|errors| not_compiled(&errors))
 }
 
-/// The set as it is now: what exceptions let through depends on the time.
+/// Returns the set with the current time, since exceptions expire.
 pub(super) fn as_of_now(set: PolicySet) -> PolicySet {
     set.at(SystemTime::now())
 }
 
-/// Tells of exceptions that have ended.
+/// Warns about exceptions that have expired.
 pub(super) fn tell_ended(set: &PolicySet) {
     let now = SystemTime::now();
     for exception in set.exceptions().filter(|exception| exception.has_ended(now)) {
@@ -54,7 +54,7 @@ pub(super) fn tell_ended(set: &PolicySet) {
     }
 }
 
-/// The documents of every manifest at `paths`, in order of file names: when one text cannot be parsed, the mistakes in the others
+/// Reads the documents of every manifest at `paths`, in order of file names. If a file cannot be parsed, the mistakes in the others
 /// are reported as well.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ pub(super) fn policy_documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Documen
     for path in paths {
         for file in files(path.as_ref())? {
             let (name, text) = (file.path.display().to_string(), file.text()?);
-            // A suite that stands beside policies is none of them: that it cannot be read is told where it is run.
+            // An unparsable suite in a folder of policies is ignored here; it is reported when it is run.
             let is_beside = !file.named && is_suite_name(&file.path);
             if !is_beside || parse(&name, &text).is_ok() {
                 texts.push((name, text));
@@ -74,10 +74,10 @@ pub(super) fn policy_documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Documen
     policies_of(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())))
 }
 
-/// Like [`policies`], from texts, each with the name of its file.
+/// Like [`policies`], from manifests in memory, each with its file name.
 ///
 /// # Errors
-/// All that does not compile.
+/// All mistakes that prevent compilation.
 pub(super) fn policies_of<'t>(
     texts: impl Iterator<Item = (&'t str, &'t str)>,
 ) -> Result<Vec<Document>, Fault> {
@@ -91,14 +91,14 @@ pub(super) fn policies_of<'t>(
     if errors.is_empty() {
         return Ok(documents);
     }
-    // Without the policies that cannot be read, their params would seem to be of no use.
+    // The params of policies that cannot be parsed would be reported as unused.
     let options = LoadOptions { ignore_unknown: true };
     errors.extend(PolicySet::load_with(&documents, options).err().unwrap_or_default());
     errors.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
     Err(not_compiled(&errors))
 }
 
-/// What a walk over folders passed over.
+/// What was skipped in folders.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     /// Files that cannot be read, with the reason.
@@ -111,7 +111,7 @@ pub(super) struct Beside {
 /// in memory. Returns what was passed over in folders.
 ///
 /// # Errors
-/// As [`policies`], and what `take` answers.
+/// As [`policies`], and the errors of `take`.
 pub(super) fn each_document(
     paths: &[impl AsRef<Path>],
     take: &mut impl FnMut(Document) -> Result<(), Fault>,
@@ -141,7 +141,7 @@ pub(super) fn each_document(
 }
 
 impl Beside {
-    /// Prints a warning for each of them.
+    /// Prints a warning for each skipped file.
     pub(super) fn tell(&self) {
         self.unread.iter().for_each(|unread| process::warn(unread));
         if let [first, more @ ..] = self.no_manifests.as_slice() {
@@ -156,13 +156,13 @@ impl Beside {
     }
 }
 
-/// Mistakes of one text that are told: of very many documents each may have one.
+/// The most mistakes of one file that are reported: it may have very many documents.
 const MAX_MISTAKES: usize = 1_000;
 
-/// Like [`each_document`], for one text; returns its mistakes, up to a thousand.
+/// Like [`each_document`], for one manifest; returns its mistakes, up to a thousand.
 ///
 /// # Errors
-/// What `take` answers.
+/// The errors of `take`.
 pub(super) fn each_of(
     name: &str,
     text: &str,
@@ -176,7 +176,7 @@ pub(super) fn each_of(
                 mistakes.extend(part.duplicates.into_iter().take(room));
                 part.documents.into_iter().try_for_each(&mut *take)?;
             }
-            // A text that is no YAML may have set nothing twice.
+            // The text is not YAML, so warnings about duplicate keys are dropped.
             Err(mistake) => mistakes = vec![mistake],
         }
     }
@@ -186,7 +186,7 @@ pub(super) fn each_of(
 /// Reads the single YAML or JSON value in the file at `path`.
 ///
 /// # Errors
-/// With [`Exit::Usage`] what cannot be read, is no YAML, or is not one document.
+/// With [`Exit::Usage`] when the file cannot be read, is not YAML, or has not exactly one document.
 pub(super) fn value(path: &Path) -> Result<Value, Fault> {
     let shown = path.display();
     let trees = yaml::parse_values(&text(path)?).map_err(|error| Fault::usage(format!("{shown}:{error}")))?;
@@ -200,7 +200,7 @@ pub(super) fn value(path: &Path) -> Result<Value, Fault> {
     }
 }
 
-/// Adds a hint about `--ignore-unknown` to errors about unknown kinds; for commands that have the flag.
+/// Adds a hint about `--ignore-unknown` to errors about unknown kinds; for commands with that flag.
 pub(super) fn with_hint(fault: Fault) -> Fault {
     if !fault.mistakes.iter().any(is_unknown_kind) {
         return fault;
@@ -208,7 +208,7 @@ pub(super) fn with_hint(fault: Fault) -> Fault {
     Fault { message: format!("{}\n{IGNORE_UNKNOWN}", fault.message), ..fault }
 }
 
-/// One line an error, or as many as its message has.
+/// Creates the fault for errors in manifests, with their messages one after the other.
 pub(super) fn not_compiled(errors: &[LoadError]) -> Fault {
     let mut message = String::new();
     for error in errors {

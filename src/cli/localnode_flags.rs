@@ -1,4 +1,4 @@
-//! The command-line flags for Jobs and Pods that run on this machine, and how `admit up` runs them.
+//! Defines the flags for Jobs and Pods that run on this machine, and starts these for `admit up`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use crate::controllers::kit::tasks::Supervisor;
 use crate::localnode::{self, ApiServer, Clients, LogWanted, Logs, MAX_PODS, NODE, Pace, RunImage, Settings};
 use crate::private;
 
-/// As whom Jobs are written.
+/// The user in whose name Jobs are updated.
 const JOB_CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
-/// Members may do everything.
+/// The group whose members may do everything.
 const MASTERS: &str = "system:masters";
 
-/// What was typed about Pods.
+/// The flags about Pods.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Jobs and Pods")]
 pub(super) struct LocalNodeArgs {
@@ -36,19 +36,19 @@ pub(super) struct LocalNodeArgs {
     no_node: bool,
 }
 
-/// What Jobs and Pods stand on.
+/// What running Jobs and Pods needs.
 pub(super) struct Ground<'a> {
     pub(super) server: &'a Server,
     pub(super) authority: &'a Authority,
-    /// Where the API server listens.
+    /// The address of the API server.
     pub(super) api: SocketAddr,
     pub(super) folder: PathBuf,
 }
 
-/// The folder of what Pods write, made where it is missing.
+/// Returns the folder for data of Pods, creating it if it is missing.
 ///
 /// # Errors
-/// When it cannot be made.
+/// When it cannot be created.
 pub(super) fn folder(state: &Path) -> Result<PathBuf, Fault> {
     let path = state.join("local");
     let made = private::make_folder(&path).and_then(|()| path.canonicalize());
@@ -56,10 +56,10 @@ pub(super) fn folder(state: &Path) -> Result<PathBuf, Fault> {
 }
 
 impl LocalNodeArgs {
-    /// Starts running Jobs and Pods; `controlling` goes when they have ended, however that may be.
+    /// Starts running Jobs and Pods; `controlling` is dropped when they have ended for any reason.
     ///
     /// # Errors
-    /// When this program does not know where it is.
+    /// When the path of this program is unknown.
     pub(super) fn start(
         &self,
         parts: &mut Supervisor<Fault>,
@@ -105,7 +105,7 @@ impl LocalNodeArgs {
     }
 }
 
-/// The logs of the node, for the API server.
+/// Provides the API server with the container logs of the node.
 #[derive(Debug)]
 struct NodeLogs(Logs);
 

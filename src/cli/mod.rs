@@ -1,4 +1,4 @@
-//! The command line and composition root: argument parsing, one module per subcommand, one table of exit codes.
+//! Parses the command line and runs a subcommand; this is the composition root. One module per subcommand, one table of exit codes.
 //!
 //! A subcommand is an arguments struct and a function from it to an [`Exit`]. Results go to stdout, diagnostics to
 //! stderr; `render` formats them. Only this module knows all parts of the program.
@@ -153,7 +153,7 @@ enum Command {
     Supervise(supervise::SuperviseArgs),
 }
 
-/// Parses `args` (the program's name first) and runs the subcommand; as `kube-apiserver` or `etcd` it takes their flags.
+/// Parses `args` (the program's name first) and runs the subcommand; called as `kube-apiserver` or `etcd`, it accepts their flags.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     let args: Vec<OsString> = args.into_iter().collect();
     if let Some(exit) = envtest::called_as(&args) {
@@ -171,16 +171,16 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
             exit.max(lost.unwrap_or(exit))
         }
         Err(error) => {
-            // Help and version arrive here too; clap knows which stream each belongs to. A closed stream leaves
-            // nobody to tell, so the exit code alone speaks.
+            // Help and version arrive here too; clap selects the stream for each. If it is closed, only the exit
+            // code reports the result.
             let _ = error.print();
             if error.use_stderr() { Exit::Usage } else { Exit::Expected }
         }
     }
 }
 
-/// As `kubectl-admit` on the PATH, kubectl runs the program for `kubectl admit`, which is then what help shows, its
-/// examples included.
+/// Adapts help and examples to the name of the program: kubectl runs `kubectl-admit` on the PATH for `kubectl
+/// admit`.
 fn named_as_called(command: clap::Command, program: Option<&OsString>) -> clap::Command {
     let name = program.map(Path::new).and_then(Path::file_stem);
     if name.is_none_or(|name| name != "kubectl-admit") {
@@ -190,14 +190,14 @@ fn named_as_called(command: clap::Command, program: Option<&OsString>) -> clap::
     command.bin_name("kubectl admit").mut_subcommands(|below| with_examples_of_plugin(below, &names))
 }
 
-/// `names` are those of the commands that examples are of.
+/// Rewrites the examples of all commands below; `names` are the commands that examples may call.
 fn with_examples_of_plugin(command: clap::Command, names: &[String]) -> clap::Command {
     let command = command.mut_subcommands(|below| with_examples_of_plugin(below, names));
     let Some(help) = command.get_after_help().map(ToString::to_string) else { return command };
     command.after_help(names.iter().fold(help, |help, name| called_by_kubectl(&help, name)))
 }
 
-/// The text with `kubectl` before each `admit NAME`, where the name ends there: `admit up` is no part of `admit upload`.
+/// Inserts `kubectl` before each `admit NAME` as whole words: `admit up` is not a part of `admit upload`.
 fn called_by_kubectl(help: &str, name: &str) -> String {
     let call = format!("admit {name}");
     let mut out = String::with_capacity(help.len());
@@ -212,7 +212,7 @@ fn called_by_kubectl(help: &str, name: &str) -> String {
     out + rest
 }
 
-/// `-run`, as Go's users write it, is `--run`.
+/// Replaces `-run`, which Go users write, by `--run`.
 fn long_form(arg: OsString) -> OsString {
     if arg == "-run" { "--run".into() } else { arg }
 }
@@ -262,12 +262,12 @@ impl Cli {
 mod tests {
     use super::*;
 
-    /// The commands of ours in an example: each up to what the shell makes of the rest.
+    /// Returns the calls of this program in an example, each without pipes and redirections.
     fn typed(line: &str) -> Vec<Vec<OsString>> {
         let line = line.split(" # ").next().unwrap();
         let parts = line.split(['|', '>', '(', ')']).flat_map(|part| part.split("&&")).map(str::trim);
         let ours = parts.filter(|part| part.starts_with("admit "));
-        // A quoted word is every second piece between quotes.
+        // Text between quotes is every second piece.
         let words = |part: &str| {
             part.split('\'')
                 .enumerate()

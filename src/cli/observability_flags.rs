@@ -1,4 +1,4 @@
-//! The command-line flags for ObservabilityAddons, shared by the commands that run their controller.
+//! Defines the flags for ObservabilityAddons, shared by the commands that run their controller.
 
 use std::path::PathBuf;
 
@@ -12,11 +12,11 @@ use crate::controllers::observability::crd::SPOKE_NAMESPACE;
 use crate::controllers::observability::endpoint::EndpointSettings;
 use crate::controllers::observability::hub::HubSettings;
 
-/// Finalizers and specs would be handed from the object to itself.
+/// The error if the add-on would be copied to itself.
 const OWN_NAMESPACE: &str = "--hub-namespace is where the add-on of this cluster itself lies: name the namespace that the hub has for \
                              this cluster, or another server with --hub-kubeconfig";
 
-/// What was typed about the status of ObservabilityAddons.
+/// The flags about the status of ObservabilityAddons.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Observability add-ons")]
 pub(super) struct ObservabilityArgs {
@@ -48,10 +48,10 @@ pub(super) struct ObservabilityArgs {
 }
 
 impl ObservabilityArgs {
-    /// What the flags mean.
+    /// Converts the flags to settings.
     ///
     /// # Errors
-    /// When the add-on would be shown in the place where it lies.
+    /// When the status would be copied to the add-on itself.
     pub(super) fn settings(&self) -> Result<Settings, Fault> {
         if self.hub_kubeconfig.is_none() && self.hub_namespace.as_deref() == Some(SPOKE_NAMESPACE) {
             return Err(Fault::usage(OWN_NAMESPACE));

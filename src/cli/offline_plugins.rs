@@ -1,4 +1,4 @@
-//! The options of the admission plugins that run over given objects, without a cluster.
+//! Defines the flags of admission plugins for commands that decide given objects without a cluster.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use clap::Args;
 use super::admission_configuration;
 use super::process::Fault;
 
-/// Which plugins decide about manifests and test cases.
+/// The flags that select the plugins for manifests and test cases.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct OfflinePluginArgs {
     /// Admission plugins of kube-apiserver to run beside those that are on by default, separated by commas; so, too,
@@ -27,7 +27,7 @@ pub(in crate::cli) struct OfflinePluginArgs {
 
 impl OfflinePluginArgs {
     /// # Errors
-    /// For names of no plugin, for plugins that need a cluster, and for a file that sets none of them up.
+    /// For unknown plugins, for plugins that need a cluster, and for an invalid configuration file.
     pub(in crate::cli) fn chosen(&self) -> Result<OfflinePlugins, Fault> {
         let file = self.admission_control_config_file.as_deref();
         let configuration = admission_configuration::read(file)?;

@@ -1,6 +1,6 @@
 //! Resolves a path on the command line to files, and reads their text.
 //!
-//! A path on the command line is read whatever it is: shells give pipes names, as in `admit check -f <(helm template
+//! A path on the command line is read whatever it is: shells pass pipes as paths, as in `admit check -f <(helm template
 //! .)`. A file that is found in a folder may have been put there by somebody else, and is read only if it is a
 //! regular file.
 
@@ -11,14 +11,14 @@ use std::path::{Component, Path, PathBuf};
 use super::process::Fault;
 use crate::outside::{self, Unreadable};
 
-/// A file larger than this is no manifest.
+/// The largest size of a manifest in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// The same of a file that is read object by object, such as all that a cluster has: a hundred thousand objects of 2.5 kB. The text
-/// is held while it is read.
+/// The largest size of a file that is read object by object, such as a dump of a cluster: a hundred thousand objects of 2.5 kB.
+/// The whole text is in memory while it is read.
 const MAX_LONG_FILE: u64 = 256 * 1024 * 1024;
-/// Folders in folders.
+/// The deepest nesting of folders.
 const MAX_DEPTH: usize = 32;
-/// Folders below a path, by all their names: links that lead from each of a few to the others are more than can be walked.
+/// The most folders below a path, counting each link: with links between folders, there are more paths than can be walked.
 const MAX_FOLDERS: usize = 10_000;
 
 /// A file to read.
@@ -65,7 +65,7 @@ impl Found {
     }
 }
 
-/// `path` itself, or the manifests in that folder and below, by name. `./...` stands for `.`, as Go users write it.
+/// Returns `path` itself, or the manifests in that folder and below, by name. `./...` means `.`, as Go users write it.
 ///
 /// # Errors
 /// When there is no such path, or a folder cannot be read.
@@ -82,7 +82,7 @@ pub(super) fn files(path: &Path) -> Result<Vec<Found>, Fault> {
 
 #[derive(Default)]
 struct Walk {
-    /// The folders on the way, by their true names.
+    /// The canonical paths of the enclosing folders.
     above: Vec<PathBuf>,
     folders: usize,
     found: Vec<PathBuf>,
@@ -99,7 +99,7 @@ impl Walk {
             )));
         }
         let own = folder.canonicalize().map_err(unreadable)?;
-        // A link to a folder around it leads to nothing new.
+        // A link to an enclosing folder would repeat its files.
         if self.above.contains(&own) {
             return Ok(());
         }
@@ -127,8 +127,7 @@ impl Walk {
     }
 }
 
-/// Whether a file of that name in a folder is a manifest: YAML or JSON, neither hidden nor kustomize's list of the
-/// others.
+/// Whether a file of that name in a folder is a manifest: YAML or JSON, neither hidden nor a kustomization.
 pub(super) fn is_manifest_name(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let ends = path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
@@ -142,12 +141,12 @@ pub(super) fn is_suite_name(file: &Path) -> bool {
     [".suite", ".testsuite"].iter().any(|end| stem.ends_with(end))
 }
 
-/// Whether `path` stands for standard input.
+/// Whether `path` is `-`, which means standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// The text of what a command line names: a file, standard input, a pipe; within the size of manifests.
+/// Reads a path of the command line: a file, standard input or a pipe, up to the size limit of manifests.
 ///
 /// # Errors
 /// When it cannot be read, is too large, or is not UTF-8.
@@ -188,7 +187,7 @@ fn utf8(file: &Path, bytes: Vec<u8>) -> Result<String, Fault> {
     })
 }
 
-/// The path without a trailing `/...`.
+/// Returns the path without a trailing `/...`.
 pub(super) fn without_recursion(path: &Path) -> &Path {
     match path.parent().filter(|_| path.ends_with("...")) {
         Some(folder) if folder.as_os_str().is_empty() => Path::new("."),

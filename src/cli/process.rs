@@ -1,4 +1,4 @@
-//! What all long-running commands share: logging, the runtime, signal handling, and error output.
+//! Provides what long-running commands share: logging, the async runtime, signal handling, and error output.
 
 use std::fmt;
 use std::future::{Future, pending};
@@ -21,16 +21,16 @@ use crate::telemetry::{self, LogFormat};
 /// Evaluation recurses as deep as the parser's limit allows; the blocking threads that run it get room for that.
 const THREAD_STACK: usize = 8 * 1024 * 1024;
 
-/// Connections that the kernel completes before anybody takes them; the system may hold fewer. One that finds no room is
-/// tried again by its caller after a second, which is most of a webhook's patience.
+/// The longest queue of connections that wait to be accepted; the system's limit may be lower. A connection that finds it full
+/// is retried after a second, which is a large part of a webhook's timeout.
 const BACKLOG: u32 = 4_096;
 
-/// Why a command ends: the exit code and the line, or lines, for standard error.
+/// Why a command fails: the exit code, and the message for standard error.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
     pub(super) exit: Exit,
     pub(super) message: String,
-    /// The mistakes that the message tells, where they have a place in a manifest.
+    /// The mistakes in the message that have a position in a manifest.
     pub(super) mistakes: Vec<LoadError>,
 }
 
@@ -43,17 +43,17 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl Fault {
-    /// A usage error, or a problem of the environment that the user can fix.
+    /// Creates a usage error, or a problem of the environment that the user can fix.
     pub(super) fn usage(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Usage, message: message.to_string(), mistakes: Vec::new() }
     }
 
-    /// A manifest that does not compile, or that an API server would refuse.
+    /// Creates an error about a manifest that does not compile, or that an API server would reject.
     pub(super) fn not_compiled(message: impl fmt::Display) -> Self {
         Self { exit: Exit::NotCompiled, ..Self::usage(message) }
     }
 
-    /// Nothing is wrong, and nothing is known.
+    /// Creates an error for a question that is undecided.
     pub(super) fn undecided(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Undecided, ..Self::usage(message) }
     }
@@ -63,13 +63,13 @@ impl Fault {
     }
 }
 
-/// What the threads of a command's async runtime do, which determines how many there are.
+/// The kind of work of the async runtime's threads, which determines their number.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Threads {
     /// The work of the command: one for each processor.
     Work,
-    /// They carry bytes between connections and those who work: one for every two processors. More would mostly wake each
-    /// other, and who waits for a processor meanwhile is the tail of every latency.
+    /// They pass data between connections and worker threads: one for every two processors. With more, they would mostly
+    /// wake each other, and tasks that wait for a processor meanwhile determine the tail latency.
     Carry,
 }
 
@@ -83,17 +83,17 @@ impl Threads {
     }
 }
 
-/// How long a process goes on after SIGTERM or SIGINT, whatever it does: orchestrators kill after 30 seconds, and nobody
-/// who waits in front of a terminal waits longer.
+/// How long a process may continue after SIGTERM or SIGINT: orchestrators send SIGKILL after 30 seconds, and people at a
+/// terminal do not wait longer either.
 pub(super) const GRACE: Duration = Duration::from_secs(25);
-/// How long the last line may take that is written to standard error: a pipe that nobody reads takes none.
+/// How long writing the last line to standard error may take: a pipe that nobody reads blocks.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Runs `main` on an async runtime until it returns; after SIGINT or SIGTERM its token is cancelled, and it has
 /// `grace` to finish.
 ///
-/// The calling thread only watches: it listens for the signals and, where `main` has not ended `grace` after the first one,
-/// goes without it. So a process ends even when each thread of its runtime is held by work that never ends.
+/// The calling thread only watches: it listens for the signals and, if `main` has not ended `grace` after the first one,
+/// returns without it. So a process ends even if all threads of its runtime are busy with work that never ends.
 pub(super) fn run<F>(
     threads: Threads,
     format: LogFormat,
@@ -109,7 +109,7 @@ where
             .build()
             .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
         watching.block_on(async {
-            // Listened for before anything else is done, so that none that comes early ends the process at once.
+            // The handlers are installed first, so that an early signal does not end the process at once.
             let listening = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
             supervised(asked_to_stop(listening), grace, move |asked| work(threads, asked, main)).await
         })
@@ -120,8 +120,8 @@ where
     }
 }
 
-/// The outcome of `work`, which runs on a thread of its own and is told what `asked` answers; its time is over `grace` after
-/// that.
+/// Returns the outcome of `work`, which runs on a thread of its own and receives the token that is cancelled when `asked`
+/// completes; its time is over `grace` after that.
 async fn supervised(
     asked: impl Future<Output = &'static str>,
     grace: Duration,
@@ -152,7 +152,7 @@ async fn supervised(
     }
 }
 
-/// The runtime of a command, and its end.
+/// Creates the runtime of a command, runs `main` on it, and shuts it down.
 fn work<F>(
     threads: Threads,
     asked: oneshot::Receiver<&'static str>,
@@ -174,7 +174,7 @@ where
         signals.abort();
         outcome
     });
-    // A blocking thread that still evaluates has nobody left to answer.
+    // Blocking threads that still evaluate are not awaited.
     runtime.shutdown_background();
     outcome
 }
@@ -183,7 +183,7 @@ where
 pub(super) fn fail(fault: &Fault) -> Exit {
     let line = format!("admit: {}\n", fault.message);
     let (done, written) = mpsc::channel();
-    // A closed stream leaves nobody to tell, and one that is full nobody to wait for, so the exit code alone speaks.
+    // A closed stream cannot be written, and a full one must not block, so the exit code alone has to do.
     let writing = thread::Builder::new().spawn(move || {
         let _ = io::stderr().write_all(line.as_bytes());
         let _ = done.send(());
@@ -217,16 +217,16 @@ pub(super) fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Fau
     })
 }
 
-/// Must be called on the runtime that is to accept.
+/// Creates the listener. Must be called on the runtime that accepts connections.
 fn bound(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // The port of a process that has just ended is free.
+    // Allows the port of a process that has just ended.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// The name of the first signal that asks this process to stop.
+/// Waits for the first signal that asks this process to stop, and returns its name.
 async fn asked_to_stop((terminate, interrupt): (io::Result<Signal>, io::Result<Signal>)) -> &'static str {
     let (Ok(mut terminate), Ok(mut interrupt)) = (terminate, interrupt) else {
         tracing::warn!("cannot listen for signals: only killing ends this process");
@@ -253,7 +253,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn work_that_never_ends_is_left_at_the_end_of_the_grace() {
         let (held, hold) = mpsc::channel::<()>();
-        // As a thread that computes: it looks at nothing that it is told.
+        // Like a thread that computes, it ignores its token.
         let never = move |_| hold.recv().map_err(Fault::internal);
         let fault = supervised(ready("SIGTERM"), GRACE, never).await.unwrap_err();
         assert_eq!(

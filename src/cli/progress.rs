@@ -1,4 +1,4 @@
-//! Shows progress on a terminal. Nothing is written to pipes and files, or for work that finishes soon.
+//! Shows progress on a terminal. Nothing is written to pipes and files, or for work that finishes within a second.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Work that is done by then needs no telling of how far it is.
+/// The delay before progress is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A progress display for work of many pieces, on one or several threads. The display is cleared when this is
@@ -16,7 +16,7 @@ pub(super) struct Progress {
     bar: ProgressBar,
     begun: Instant,
     patience: Duration,
-    /// Standard error is a terminal.
+    /// Whether standard error is a terminal.
     on_terminal: bool,
     drawn: AtomicBool,
 }
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is written.
+    /// Records what is written.
     #[derive(Clone, Debug, Default)]
     struct Screen(Arc<Mutex<String>>);
 

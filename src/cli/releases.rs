@@ -1,4 +1,4 @@
-//! `--kube-versions`: what a command says for several Kubernetes releases, in one run.
+//! Implements `--kube-versions`: runs a command for several Kubernetes releases.
 
 use std::path::Path;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use super::render::releases::{self as drawing, Asked, Run, told};
 use super::value_parsers::limit;
 use super::{Exit, load, render};
 
-/// The releases that a command is asked about.
+/// The flags that select releases.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ReleaseArgs {
     /// Say what the API servers of these Kubernetes releases would: one (1.31), or a range (1.29..1.37)
@@ -30,7 +30,7 @@ pub(super) struct ReleaseArgs {
 }
 
 impl ReleaseArgs {
-    /// The releases, if any are asked, and the time until which they are.
+    /// Returns the releases, if any were requested, with the time limit.
     pub(super) fn asked(&self) -> Option<Limited<'_>> {
         let releases = self.releases.as_ref()?;
         Some(Limited {
@@ -41,28 +41,28 @@ impl ReleaseArgs {
     }
 }
 
-/// Releases that are asked until a time.
+/// Releases with a time limit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limited<'a> {
     pub(super) releases: &'a Releases,
     within: SignedDuration,
-    /// None where no clock goes so far.
+    /// None if the time cannot be represented.
     end: Option<Instant>,
 }
 
 impl Limited<'_> {
-    /// Whether the time is over.
+    /// Whether the time limit is exceeded.
     pub(super) fn is_over(&self) -> bool {
         self.end.is_some_and(|end| Instant::now() >= end)
     }
 
-    /// What is said of that which was not asked.
+    /// Returns the message about releases or documents that were not judged.
     pub(super) fn late(&self) -> String {
         format!("not asked within {:#}; --timeout gives it longer", self.within)
     }
 }
 
-/// What the releases say of the documents: as findings, and by file.
+/// Returns the verdicts of the releases about the documents: as findings, and by file.
 pub(super) fn findings(documents: &[Document], asked: &Limited<'_>) -> (Vec<Finding>, Asked) {
     let releases = asked.releases;
     let report = judge(documents, releases, &|| asked.is_over());
@@ -87,7 +87,7 @@ fn told_by(outcome: &Result<String, Fault>) -> Result<&str, &str> {
     outcome.as_ref().map(String::as_str).map_err(|fault| fault.message.as_str())
 }
 
-/// Runs a command once for each group of releases that agree about the definitions at `paths`, and writes what it comes to.
+/// Runs a command once for each group of releases that agree about the definitions at `paths`, and prints the results.
 pub(super) fn run<P: AsRef<Path>>(
     asked: &Limited<'_>,
     paths: &[P],
@@ -126,7 +126,7 @@ pub(super) fn run<P: AsRef<Path>>(
     Ok(runs.iter().map(|run| run.exit).max().unwrap_or(Exit::Expected))
 }
 
-/// The policies, bindings and definitions at `paths`; what cannot be read is told where it is used.
+/// Reads the policies, bindings and definitions at `paths`; unreadable files are reported by the command itself.
 fn definitions<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<Document>, Fault> {
     let mut documents = Vec::new();
     for path in paths {

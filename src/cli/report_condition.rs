@@ -17,7 +17,7 @@ use crate::controllers::observability::vocabulary::{SEED, SHIPPED, Vocabulary};
 use crate::telemetry::LogFormat;
 use crate::{outside, private};
 
-/// Bytes of a file that counts.
+/// The largest state file in bytes.
 const MAX_STATE: u64 = 64;
 
 /// Arguments of `admit report-condition`.
@@ -75,7 +75,7 @@ enum Component {
     Uwl,
 }
 
-/// Names of conditions and reasons.
+/// The vocabularies for conditions and reasons.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum VocabularyName {
     /// Those of the design document

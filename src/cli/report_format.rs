@@ -1,8 +1,8 @@
-//! How commands that find mistakes write what they found.
+//! Defines the output formats of commands that report findings.
 
 use clap::ValueEnum;
 
-/// For people, for programs, and for those who show findings beside the lines of a change.
+/// The formats for people, for programs, and for tools that show findings beside source lines.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum ReportFormat {
     /// For people

@@ -9,7 +9,7 @@ use admit_apiserver::store::{RedbBackend, Store};
 use super::process::Fault;
 use crate::private::{self, Note};
 
-/// What `admit up` keeps in its state folder, with the names that files have while they are made.
+/// The files of the state folder of `admit up`, including temporary names.
 const STATE: &[&str] = &[
     "archives",
     "ca.crt",
@@ -26,14 +26,14 @@ const STATE: &[&str] = &[
     "service-account.new",
 ];
 
-/// The same of `admit certs`.
+/// The same for `admit certs`.
 const CERTIFICATES: &[&str] = &["ca.crt", "ca.key", "ca.new", "tls.crt", "tls.key", "tls.new"];
 
-/// Creates the state folder if it is missing, with access for its owner alone, and tightens the permissions of an
+/// Creates the state folder if it is missing, with access for its owner only, or tightens the permissions of an
 /// existing one.
 ///
 /// # Errors
-/// When it can be neither made nor read.
+/// When it can be neither created nor read.
 pub(super) fn folder(path: &Path) -> Result<Vec<Note>, Fault> {
     closed(path, STATE)
 }
@@ -57,7 +57,7 @@ fn closed(path: &Path, own: &[&str]) -> Result<Vec<Note>, Fault> {
     })
 }
 
-/// Logs what was changed about permissions.
+/// Logs which permissions were changed.
 pub(super) fn tell(notes: &[Note]) {
     for note in notes {
         match note {
@@ -70,7 +70,7 @@ pub(super) fn tell(notes: &[Note]) {
 /// Opens the store with the objects of earlier runs.
 ///
 /// # Errors
-/// When they cannot be read: in use, damaged, or gone.
+/// When the file is in use, damaged, or cannot be read.
 pub(super) fn store(folder: &Path) -> Result<Store, Fault> {
     let path = folder.join("data.redb");
     RedbBackend::open(&path).and_then(|backend| Store::open(Box::new(backend))).map_err(|error| {

@@ -133,7 +133,7 @@ impl StatesArgs {
         }
     }
 
-    /// What is to be drawn, where that was said.
+    /// Returns what to draw, if the flags say so.
     fn subjects(&self) -> Vec<Subject> {
         let field = self.field.iter().cloned().map(Subject::Field);
         field.chain(self.states.iter().map(|text| Subject::state(text))).collect()
@@ -188,10 +188,10 @@ impl StatesArgs {
     }
 }
 
-/// What is expected of one picture.
+/// The expected pictures.
 enum Expected {
     Diagram(Diagram),
-    /// What a suite says of several.
+    /// The expectations of a suite.
     Suite(Vec<StatesCase>),
 }
 

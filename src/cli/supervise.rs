@@ -1,4 +1,4 @@
-//! `admit supervise`: the process between `admit up` and a container's program. Internal; not for use by hand.
+//! `admit supervise`: runs between `admit up` and a container's program. Internal; not for use by hand.
 
 use clap::Args;
 

@@ -1,5 +1,5 @@
-//! The key that the embedded API server signs service account tokens with: loaded from the state folder, or created
-//! there, so that tokens outlive a restart.
+//! Loads the key with which the embedded API server signs service account tokens from the state folder, or creates it
+//! there, so that tokens survive a restart.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const FILE: &str = "service-account.key";
 /// Reads the key in `state_dir`, or creates it.
 ///
 /// # Errors
-/// The file cannot be read or written, or holds something else.
+/// When the file cannot be read or written, or is not a key.
 pub(super) fn open(state_dir: &Path) -> Result<TokenKey, Fault> {
     let path = state_dir.join(FILE);
     match outside::text(&path, outside::MAX_PEM) {

@@ -1,4 +1,4 @@
-//! Parsers of values on the command line, with their error messages.
+//! Parses values on the command line, with their error messages.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use admit_apimachinery::names;
 use jiff::{SignedDuration, Timestamp};
 use thiserror::Error;
 
-/// Why a value is not taken: what is needed instead.
+/// Why a value is rejected: the message says what is needed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum ValueError {
     #[error("an IP address and a port are needed, such as 127.0.0.1:8443; port 0 takes a free one")]
@@ -35,18 +35,18 @@ pub(super) enum ValueError {
     Mount,
 }
 
-/// An IP address and a port. Names of hosts are not looked up: a server listens where it was told to.
+/// Parses an IP address and a port. Host names are not resolved: a server listens on exactly one address.
 pub(super) fn address(text: &str) -> Result<SocketAddr, ValueError> {
     text.parse().map_err(|_| ValueError::Address)
 }
 
-/// A length of time that is more than none.
+/// Parses a duration greater than zero.
 pub(super) fn duration(text: &str) -> Result<SignedDuration, ValueError> {
     let parsed: Option<SignedDuration> = text.parse().ok();
     parsed.filter(SignedDuration::is_positive).ok_or(ValueError::Duration)
 }
 
-/// How long work may take. None at all would decide nothing: whoever wants no limit is told how to say so.
+/// Parses a time limit. Zero would decide nothing, so the error says how to disable the limit.
 pub(super) fn limit(text: &str) -> Result<SignedDuration, ValueError> {
     let parsed: Option<SignedDuration> = text.parse().ok();
     match parsed {
@@ -56,7 +56,7 @@ pub(super) fn limit(text: &str) -> Result<SignedDuration, ValueError> {
     }
 }
 
-/// A name that is a part of a domain name, as those of Services and Namespaces are.
+/// Parses a DNS label, the form of the names of Services and Namespaces.
 pub(super) fn label(text: &str) -> Result<String, ValueError> {
     if !names::dns1123_label(text).is_empty() {
         return Err(ValueError::Label);
@@ -64,7 +64,7 @@ pub(super) fn label(text: &str) -> Result<String, ValueError> {
     Ok(text.to_owned())
 }
 
-/// A name of most other objects: labels with dots between them.
+/// Parses a DNS subdomain, the form of most other names: labels separated by dots.
 pub(super) fn name(text: &str) -> Result<String, ValueError> {
     if !names::dns1123_subdomain(text).is_empty() {
         return Err(ValueError::Name);
@@ -72,31 +72,31 @@ pub(super) fn name(text: &str) -> Result<String, ValueError> {
     Ok(text.to_owned())
 }
 
-/// An object of a namespace, as NAMESPACE/NAME.
+/// Parses a namespaced object, as NAMESPACE/NAME.
 pub(super) fn object(text: &str) -> Result<(String, String), ValueError> {
     let (namespace, of) = text.split_once('/').ok_or(ValueError::Object)?;
     Ok((label(namespace)?, name(of)?))
 }
 
-/// A key and its value, as KEY=VALUE.
+/// Parses a key and its value, as KEY=VALUE.
 pub(super) fn pair(text: &str) -> Result<(String, String), ValueError> {
     let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or(ValueError::Pair)?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// A moment.
+/// Parses a timestamp.
 pub(super) fn time(text: &str) -> Result<Timestamp, ValueError> {
     text.parse().map_err(|_| ValueError::Time)
 }
 
-/// The name of a folder that shows itself.
+/// Parses the name of a folder that is not hidden.
 pub(super) fn folder(text: &str) -> Result<String, ValueError> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let fits = !text.is_empty() && !text.starts_with('.') && text.chars().all(legal);
     fits.then(|| text.to_owned()).ok_or(ValueError::Folder)
 }
 
-/// A path at which a container may have a volume.
+/// Parses an absolute path where a container can mount a volume.
 pub(super) fn mount(text: &str) -> Result<String, ValueError> {
     let fits = text.starts_with('/') && text.len() <= 1024 && !text.contains(':');
     fits.then(|| text.to_owned()).ok_or(ValueError::Mount)

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::Exit;
 use super::render::{self, Output};
 
-/// The release of Kubernetes whose language, schemas and words are followed.
+/// The Kubernetes release whose CEL, schemas and messages this program follows.
 const KUBERNETES: &str = "1.36";
 
 /// Arguments of `admit version`.

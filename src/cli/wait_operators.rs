@@ -89,11 +89,11 @@ impl WaitOperatorsArgs {
         }
     }
 
-    /// Refuses a payload that cannot be read whole, or that nothing can be waited for in.
+    /// Rejects a payload that cannot be read completely, or that has no ClusterOperator to wait for.
     fn expects_any(&self, settings: &Settings) -> Result<(), Fault> {
         let mut source = Source::new(settings.payload.as_deref(), settings.inclusion.clone());
         let payload = source.read().map_err(Fault::usage)?;
-        // What cannot be read may be what is to be waited for.
+        // An unreadable manifest may be one to wait for.
         if !payload.mistakes.is_empty() {
             let mistakes = payload.mistakes.join("\n");
             return Err(Fault::usage(format!(

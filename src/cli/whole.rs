@@ -1,4 +1,4 @@
-//! Files that commands write: each is there whole, or as it was before.
+//! Writes files atomically: a file has either its complete new contents or its old ones.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -8,21 +8,21 @@ use uuid::Uuid;
 
 use super::process::Fault;
 
-/// Writes a file that the user named, or whatever else stands there: a pipe, a device.
+/// Writes a file that the user named; it may also be a pipe or a device.
 ///
 /// # Errors
-/// When it cannot be written; what was there stays.
+/// When it cannot be written; the old contents stay.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Fault> {
     written(path, text).map_err(|error| Fault::usage(format!("cannot write `{}`: {error}", path.display())))
 }
 
-/// As [`write`], for whoever says more of what failed.
+/// Does the same as [`write`], with an error that the caller completes.
 pub(super) fn written(path: &Path, text: &str) -> io::Result<()> {
     let there = fs::metadata(path).ok();
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return fs::write(path, text);
     }
-    // What a link leads to is written, not the link.
+    // Symbolic links are followed, so that the target is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let done = replaced(&target, |beside| {
         let mut file = File::create_new(beside)?;
@@ -32,7 +32,7 @@ pub(super) fn written(path: &Path, text: &str) -> io::Result<()> {
         file.write_all(text.as_bytes())
     });
     match done {
-        // The file may be written where its folder may not.
+        // The file may be writable although its folder is not.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && there.is_some() => {
             fs::write(path, text)
         }
@@ -40,9 +40,9 @@ pub(super) fn written(path: &Path, text: &str) -> io::Result<()> {
     }
 }
 
-/// Puts what `make` makes at the path that it is given, where nothing is, in the place of what is at `path`.
+/// Replaces the file at `path` by the one that `make` creates at the temporary path that it gets.
 ///
-/// Each call has a path of its own: the folder may be made at once by several threads, and by several containers, in which
+/// Each call has its own temporary path: several threads may write to the folder, and several containers, in which
 /// processes have the same ids.
 pub(super) fn replaced(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let mut beside = path.to_owned().into_os_string();
@@ -50,13 +50,13 @@ pub(super) fn replaced(path: &Path, make: impl FnOnce(&Path) -> io::Result<()>) 
     let beside = PathBuf::from(beside);
     let done = make(&beside).and_then(|()| fs::rename(&beside, path));
     if done.is_err() {
-        // The first error is the one to tell: where this fails too, it has the same cause.
+        // The first error is reported: if this fails too, it has the same cause.
         removed(&beside).ok();
     }
     done
 }
 
-/// Removes a file, if it is there.
+/// Removes a file, if it exists.
 pub(super) fn removed(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! The controllers of the objects that admit guards, on a shared kit.
+//! Contains the controllers of the objects that admit guards, on a shared kit.
 //!
 //! | module | decides | may use |
 //! |---|---|---|
@@ -8,10 +8,10 @@
 //! | [`observability`] | the status of an ObservabilityAddon, here and on the hub | kit, outside, telemetry |
 //! | [`clusteroperator`] | which ClusterOperators are created before their operators report | kit, outside, telemetry, admit-policy |
 //! | [`cyndi`] | tables of hosts, their connectors, and whether they are valid | kit, gather, outside, telemetry, admit-apimachinery |
-//! | [`scan`] | which reports stand in the cluster, and when they are made | kit |
+//! | [`scan`] | which reports exist in the cluster, and when they are updated | kit |
 //! | [`policies`] | what decisions need from the cluster, and whether it is up to date | kit, telemetry, admit-policy, admit-apimachinery |
 //!
-//! No controller knows another one: a further one is a folder on top of the kit.
+//! No controller depends on another one: a further one is a folder on top of the kit.
 
 pub mod clusteroperator;
 pub mod cyndi;

@@ -1,13 +1,13 @@
-//! Field anonymisers: they hide a value and keep what a reader needs to see that it was there.
+//! Anonymises field values: hides a value, but keeps what shows a reader that it was set.
 
 use serde_json::Value;
 
-/// As many `x` as the text has characters.
+/// Returns one `x` per character of the text.
 pub fn string(text: &str) -> String {
     "x".repeat(text.chars().count())
 }
 
-/// A URL's shape without its words: every character but `.`, `-`, `/` and `:` becomes `x`.
+/// Hides the words of a URL but not its structure: every character but `.`, `-`, `/` and `:` becomes `x`.
 pub fn url(text: &str) -> String {
     text.chars().map(|c| if matches!(c, '.' | '-' | '/' | ':') { c } else { 'x' }).collect()
 }
@@ -51,7 +51,7 @@ fn mask_proxy(variable: &mut Value) {
     }
 }
 
-/// Anonymises the string at `pointer`, where there is one.
+/// Anonymises the string at `pointer` with the given function, if there is one.
 pub fn field(document: &mut Value, pointer: &str, with: fn(&str) -> String) {
     if let Some(Value::String(text)) = document.pointer_mut(pointer) {
         *text = with(text);

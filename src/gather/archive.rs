@@ -1,8 +1,8 @@
-//! From the records of a gathering to a gzip-compressed tar stream.
+//! Writes the records of a gathering as a gzip-compressed tar archive.
 //!
-//! Decides the layout: flat paths, mode 0640, modification time = capture time, newest first; and what is kept even when the limits of
-//! an archive are reached because it says what is missing: `insights-operator/gathers.json` and the remote configuration.
-//! The records lie in a [`Spool`]; where the archive's bytes go is [`super::store`]'s business.
+//! It decides the layout: flat paths, mode 0640, modification time = capture time, newest first. Two files are included even if the
+//! size limits are reached, because they say what is missing: `insights-operator/gathers.json` and the remote configuration.
+//! The records are in a [`Spool`]; [`super::store`] decides where the archive is written.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -17,21 +17,21 @@ use super::collect::{Row, Verdict};
 use super::remote::{self, Remote};
 use super::spool::Spool;
 
-/// Path of the file that tells how each gatherer fared.
+/// The path of the file with the result of each gatherer.
 pub const GATHERS: &str = "insights-operator/gathers.json";
 
 /// The files of one archive.
 #[derive(Debug)]
 pub struct Archive {
     spool: Spool,
-    /// By their paths.
+    /// The files that are always included, by path.
     always: BTreeMap<&'static str, String>,
-    /// Original address to stand-in; empty without obfuscation.
+    /// Original addresses with their stand-ins; empty without obfuscation.
     pub translation: BTreeMap<String, String>,
     newest: Timestamp,
 }
 
-/// What `gathers.json` says about the process that gathered.
+/// Facts in `gathers.json` about the process that gathered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProcessFacts {
     pub memory_bytes: u64,
@@ -39,10 +39,10 @@ pub struct ProcessFacts {
 }
 
 impl Archive {
-    /// The archive of what is in `spool`, which `rows` tell about, gathered by the remote configuration `remote`.
+    /// Creates the archive of the records in `spool`, with the results `rows` and the remote configuration `remote`.
     ///
     /// # Errors
-    /// When a record could not be put on disk.
+    /// When a record could not be written to disk.
     pub fn new(
         mut spool: Spool,
         rows: &[Row],
@@ -59,12 +59,12 @@ impl Archive {
         Ok(Self { spool, always, translation, newest })
     }
 
-    /// Records kept, those that are kept always not counted.
+    /// Returns the number of records, without the files that are always included.
     pub fn records(&self) -> usize {
         self.spool.len()
     }
 
-    /// Capture time of the newest record; the archive is named after it.
+    /// Returns the capture time of the newest record, after which the archive is named.
     pub fn newest(&self) -> Timestamp {
         self.newest
     }
@@ -72,7 +72,7 @@ impl Archive {
     /// Writes the archive as gzip-compressed tar.
     ///
     /// # Errors
-    /// Whatever `out` fails with, or the file that the records lie in.
+    /// The errors of `out`, and of the file with the records.
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         let mut tar = tar::Builder::new(GzEncoder::new(out, Compression::default()));
         let mut files: Vec<_> = self.spool.records().collect();

@@ -1,5 +1,5 @@
-//! Runs gatherers side by side under a bound. Each is isolated: an error, a panic or a stall of one is a row of its
-//! own and never touches the others.
+//! Runs gatherers concurrently with a limit. They are isolated from each other: an error, a panic or a stall of one is
+//! reported in its own row.
 
 use std::num::NonZeroUsize;
 
@@ -13,14 +13,14 @@ use super::under_way::{Ended, UnderWay};
 
 pub use super::under_way::{GATHERER_TIMEOUT, Row, Verdict};
 
-/// Four gatherers per CPU: they wait for the API server most of the time, and more would only queue there.
+/// Returns the default limit, four gatherers per CPU: they mostly wait for the API server, where more would only queue.
 pub fn default_bound() -> NonZeroUsize {
     let cpus = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     cpus.saturating_mul(NonZeroUsize::new(4).unwrap_or(NonZeroUsize::MIN))
 }
 
-/// Runs `gatherers`, at most `bound` at a time; those that look at the same list are one. Rows come back in the order of the table,
-/// whatever ended first.
+/// Runs `gatherers`, at most `bound` at a time; those that read the same list count as one. Rows are in the order of the table,
+/// independent of the order in which gatherers end.
 pub async fn collect(gatherers: Vec<&'static Gatherer>, context: &Context, bound: NonZeroUsize) -> Vec<Row> {
     let mut runs: Vec<BoxFuture<'_, Vec<(usize, Row)>>> = Vec::new();
     let mut lists: Vec<(Shared, Vec<Member>)> = Vec::new();

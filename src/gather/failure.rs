@@ -1,10 +1,10 @@
-//! The closed set of ways in which a gatherer can fail.
+//! Defines the errors of gatherers.
 
 use std::time::Duration;
 
 use crate::telemetry::with_causes;
 
-/// Why a gatherer did not come to its end.
+/// Why a gatherer failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("the server does not serve {0}")]

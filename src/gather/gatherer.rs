@@ -1,4 +1,4 @@
-//! The parts of a gatherer: a row of the table in [`super::gatherers`], the function that collects, and the context it gets.
+//! Defines the parts of a gatherer: a row of the table in [`super::gatherers`], the function that collects, and its context.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,29 +17,29 @@ use super::remote::Remote;
 /// One gatherer of the table. `id` is `<group>/<function>`, the name used in `gatherersConfig` and in status rows.
 pub struct Gatherer {
     pub id: &'static str,
-    /// One line for people: what the records hold.
+    /// What the records contain, in one line for people.
     pub collects: &'static str,
-    /// Where the records lie in the archive.
+    /// The path of the records in the archive.
     pub path: &'static str,
     pub run: Run,
 }
 
-/// Where a gatherer gets its input.
+/// How a gatherer gets its input.
 #[derive(Clone, Copy, Debug)]
 pub enum Run {
-    /// It sends its own requests.
+    /// The gatherer sends its own requests.
     Alone(fn(Context) -> BoxFuture<'static, Result<(), Failure>>),
-    /// A list from the API server, one object at a time. The list is read once for all gatherers that need it.
+    /// The gatherer sees a list of the API server object by object. The list is read once for all gatherers that need it.
     Each(Shared, Begin),
 }
 
 /// Prepares a gatherer before the list is read.
 pub type Begin = fn(Context) -> BoxFuture<'static, Result<Box<dyn Look>, Failure>>;
 
-/// A list that several gatherers read together.
+/// A list that several gatherers share.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shared {
-    /// Of all namespaces.
+    /// The Pods of all namespaces.
     Pods,
     ClusterOperators,
 }
@@ -47,7 +47,7 @@ pub enum Shared {
 /// Processes the objects of a list one by one. Implementations keep only the parts that they record, never whole lists.
 pub trait Look: Send {
     /// # Errors
-    /// [`Failure`] ends this gatherer; others that read the same list go on.
+    /// [`Failure`] ends this gatherer; others that read the same list continue.
     fn at<'l>(&'l mut self, object: &'l Value) -> BoxFuture<'l, Result<(), Failure>>;
 
     /// Called after the last object of the list.
@@ -63,41 +63,41 @@ impl std::fmt::Debug for Gatherer {
     }
 }
 
-/// What every gatherer gets: a client, the settings of this run, and the recorder.
+/// The context of every gatherer: a client, the settings of this run, and the recorder.
 #[derive(Clone)]
 pub struct Context {
     pub client: Client,
-    /// Namespaces whose content may be read: those that start with this prefix; an empty prefix means all.
+    /// Namespaces whose contents may be read: those whose name has this prefix; all if it is empty.
     pub namespace_prefix: String,
-    /// Namespace whose ConfigMaps are the cluster's configuration.
+    /// The namespace whose ConfigMaps are the cluster's configuration.
     pub config_namespace: String,
-    /// Capture time of every record of this run.
+    /// The capture time of all records of this run.
     pub now: Timestamp,
-    /// Time between two gatherings. Older events belong to an earlier archive.
+    /// The time between two gatherings. Older events are in an earlier archive.
     pub interval: Duration,
-    /// The remote configuration: which lines of logs are gathered as well.
+    /// The remote configuration, which selects log lines to gather.
     pub remote: Arc<Remote>,
-    /// The agents that inspect running containers; None where there are none, and containers are not inspected.
+    /// The agents that inspect running containers; None if containers are not inspected.
     pub agents: Option<Agents>,
-    /// Where records go.
+    /// Receives the records.
     pub recorder: Recorder,
 }
 
 /// The agents on nodes that inspect containers: Pods with the label `app.kubernetes.io/name=insights-runtime-extractor`.
 #[derive(Clone, Debug)]
 pub struct Agents {
-    /// Namespace of the Pods, and of the ConfigMap with their certificate authority.
+    /// The namespace of the Pods, and of the ConfigMap with their certificate authority.
     pub namespace: String,
-    /// Port on the address of each Pod.
+    /// The port of each Pod.
     pub port: u16,
-    /// File with the token of our service account, which they authenticate us by.
+    /// The file with this process' service account token, by which the agents authenticate it.
     pub token: PathBuf,
 }
 
 impl Agents {
-    /// The agents in `namespace`, on their default port.
+    /// Creates the settings for agents in `namespace`, on their default port.
     pub fn of(namespace: impl Into<String>, token: impl Into<PathBuf>) -> Self {
-        /// Port of the authenticating proxy in front of each agent.
+        /// The port of the authenticating proxy of each agent.
         const PORT: u16 = 8443;
         Self { namespace: namespace.into(), port: PORT, token: token.into() }
     }
@@ -122,7 +122,7 @@ impl Context {
         self.recorder.keep(Record::json(path, document, self.now)).await
     }
 
-    /// Records text unchanged at `path` of the archive.
+    /// Records a text unchanged at `path` of the archive.
     ///
     /// # Errors
     /// As [`Self::json`].

@@ -1,4 +1,4 @@
-//! What a data gathering collects, how it becomes one archive, and where that archive goes.
+//! Implements data gathering: collects data of a cluster, writes it into one archive, and uploads that.
 //!
 //! ```text
 //!  GATHERERS ──select──► collect (bounded, each isolated) ──► Archive ──► ArchiveStore::publish ──► upload
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Input: a Kubernetes client, the choice of gatherers, obfuscation rules. Output: one tar.gz file and a row per
-//! gatherer. Left to others: when a gathering runs and what its object's status says (`controllers::datagather`).
+//! gatherer. When a gathering runs, and what its object's status says, is decided by `controllers::datagather`.
 
 pub mod anonymize;
 pub mod archive;

@@ -1,22 +1,22 @@
-//! One file of an archive: its flat path, its content and when it was captured.
+//! Defines a record, one file of an archive: its flat path, its contents and its capture time.
 //!
-//! A record owns JSON or raw text until the archive is assembled; that is where obfuscation and size limits apply.
+//! A record owns JSON or text until it is written to the archive, where obfuscation and size limits apply.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Longest base name, in bytes, that an archive entry may have.
+/// The longest base name of an archive entry in bytes.
 pub const MAX_BASE_NAME: usize = 255;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Path inside the archive without extension, for example `config/node/worker-1`.
+    /// The path in the archive without extension, for example `config/node/worker-1`.
     path: String,
     body: Body,
     captured: Timestamp,
 }
 
-/// What a record holds: JSON gets the extension `.json`, raw text is stored under its bare path.
+/// The contents of a record: JSON gets the extension `.json`, text is stored under its bare path.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Body {
     Json(Value),
@@ -24,7 +24,7 @@ pub enum Body {
 }
 
 impl Record {
-    /// A Kubernetes object or other JSON document. `metadata.managedFields` is dropped: it repeats the object's
+    /// Creates a record of a Kubernetes object or another JSON document. `metadata.managedFields` is dropped: it repeats the object's
     /// fields and has no use outside the cluster.
     pub fn json(path: impl Into<String>, mut document: Value, captured: Timestamp) -> Self {
         if let Some(metadata) = document.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -33,7 +33,7 @@ impl Record {
         Self { path: path.into(), body: Body::Json(document), captured }
     }
 
-    /// Text stored as it is.
+    /// Creates a record of a text.
     pub fn raw(path: impl Into<String>, text: impl Into<String>, captured: Timestamp) -> Self {
         Self { path: path.into(), body: Body::Raw(text.into()), captured }
     }
@@ -42,7 +42,7 @@ impl Record {
         self.captured
     }
 
-    /// Archive path with its extension, the base name cut to [`MAX_BASE_NAME`] bytes in front of the extension.
+    /// Returns the path with extension; the base name is shortened to [`MAX_BASE_NAME`] bytes before the extension.
     pub fn file_name(&self) -> String {
         let extension = match &self.body {
             Body::Json(_) => ".json",
@@ -51,7 +51,7 @@ impl Record {
         capped(&flat(&self.path), extension)
     }
 
-    /// The bytes to store, before obfuscation.
+    /// Returns the contents before obfuscation.
     pub fn text(&self) -> String {
         match &self.body {
             Body::Json(value) => value.to_string(),
@@ -60,9 +60,9 @@ impl Record {
     }
 }
 
-/// Object names may hold no slash, but ConfigMap keys, hosts and API answers are only text: a component that would
-/// climb out of the archive's root becomes harmless. A NUL, which names of roles may hold and no archive entry, is written
-/// as in a URL: they may not hold a `%`, so that no other name looks the same.
+/// Makes the components of a path safe. Object names contain no slash, but ConfigMap keys, hosts and API responses are arbitrary
+/// text: a component that would lead out of the archive becomes harmless. A NUL, which names of roles may contain and archive
+/// entries may not, is percent-encoded: such names may not contain a `%`, so the result is unique.
 fn flat(path: &str) -> String {
     path.split('/')
         .filter(|part| !part.is_empty())

@@ -1,6 +1,6 @@
-//! Where gatherers put what they find: straight into the archive's [`Spool`], counted per gatherer.
+//! Receives the records of gatherers: writes them into the archive's [`Spool`], and counts them per gatherer.
 //!
-//! A record that was kept stays, whatever becomes of its gatherer: a list that breaks off half-way has been read half-way.
+//! A record that was written stays even if its gatherer fails later.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,11 +8,11 @@ use super::failure::Failure;
 use super::record::Record;
 use super::spool::{Kept, Spool};
 
-/// Errors, and warnings, of one gatherer that are told; of the rest only how many there are. They go into the archive and into the
+/// The most errors, and the most warnings, of one gatherer that are kept; the rest is counted. They are in the archive and in the
 /// object's status, and there may be one for each record.
 const MAX_TOLD: usize = 20;
 
-/// A spool, and what one gatherer has put there.
+/// The shared spool, with the tally of one gatherer.
 #[derive(Clone)]
 pub struct Recorder {
     spool: Arc<Mutex<Option<Spool>>>,
@@ -25,7 +25,7 @@ impl std::fmt::Debug for Recorder {
     }
 }
 
-/// What one gatherer has put into the spool, and what it has to say about it.
+/// The records that one gatherer has written, with its errors and warnings.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) records: usize,
@@ -69,23 +69,23 @@ impl Recorder {
         Self { spool: Arc::new(Mutex::new(Some(spool))), tally: Arc::default() }
     }
 
-    /// The same spool with a tally of its own.
+    /// Returns a recorder for another gatherer, with the same spool.
     pub(super) fn of_another(&self) -> Self {
         Self { spool: Arc::clone(&self.spool), tally: Arc::default() }
     }
 
-    /// Ends keeping; the spool, unless somebody else ended it before.
+    /// Ends recording and returns the spool; None if it was closed before.
     pub fn close(&self) -> Option<Spool> {
         self.spool.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Puts a record into the archive, obfuscated. One that does not fit is told, and is no failure.
+    /// Writes a record, obfuscated. If it exceeds the limits, that is a warning and no error.
     ///
     /// # Errors
     /// [`Failure::Disk`] when it cannot be written.
     pub(super) async fn keep(&self, record: Record) -> Result<(), Failure> {
         let spool = Arc::clone(&self.spool);
-        // It is rewritten and goes to a disk: neither is for threads that wait for many things.
+        // Obfuscation and disk writes block, so they run on a blocking thread.
         let kept = tokio::task::spawn_blocking(move || {
             let mut spool = spool.lock().unwrap_or_else(PoisonError::into_inner);
             spool.as_mut().map_or(Ok(Kept::Late), |spool| spool.keep(&record))
@@ -109,12 +109,12 @@ impl Recorder {
         Ok(())
     }
 
-    /// Something that a reader of the records has to know.
+    /// Adds a warning for readers of the records.
     pub fn warn(&self, text: String) {
         self.tally().warnings.add(text);
     }
 
-    /// A part that could not be read while others could.
+    /// Adds an error about a part that could not be read.
     pub fn fail(&self, text: String) {
         self.tally().errors.add(text);
     }

@@ -1,8 +1,8 @@
-//! The remote configuration: what the service that analyses archives wants gathered besides, at once and of every cluster. It asks for
-//! lines of logs; it may ask for more while alerts fire, which is recorded and not done.
+//! Parses the remote configuration: what the service that analyses archives requests in addition, independent of the cluster. It may
+//! request log lines; requests for more while alerts fire are recorded and not followed.
 //!
-//! It comes from outside: what cannot be done within the limits here is refused as a whole, and the built-in one counts, which asks for
-//! nothing. The one that counted is in every archive.
+//! It is untrusted input: if any part exceeds the limits here, all of it is rejected, and the built-in configuration is used, which
+//! requests nothing. The configuration in use is in every archive.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,44 +11,44 @@ use regex_automata::meta::{BuildError, Config, Regex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Where the one that counted is in the archive, whatever else has room there.
+/// The path of the configuration in the archive, where it always has room.
 pub const PATH: &str = "insights-operator/remote-configuration.json";
-/// Largest configuration: it is in every archive beside the limit of records. Those of the service take some ten kilobytes.
+/// The largest configuration in bytes: it is in every archive in addition to the records. Those of the service take some ten kilobytes.
 pub const MAX_CONFIGURATION: usize = 1024 * 1024;
-/// Logs that may be asked for: each is a list of pods.
+/// The most logs that may be requested: for each, Pods are listed.
 const MAX_REQUESTS: usize = 200;
-/// Texts of one log that may be looked for, which are looked for at once.
+/// The most strings that may be searched in one log, all in one pass.
 const MAX_MESSAGES: usize = 1_000;
-/// Rules with conditions: each is repeated in a record that says what became of it.
+/// The most conditional rules: each is repeated in a record with its result.
 const MAX_RULES: usize = 1_000;
-/// Bytes of one compiled expression, and of what it keeps while it looks: patterns are short, and come from outside.
+/// The largest size in bytes of a compiled pattern and of its caches: patterns are untrusted.
 const MAX_COMPILED: usize = 512 * 1024;
-/// Letters of a namespace behind what it has to begin with.
+/// The longest namespace name after the required prefix.
 const MAX_NAMESPACE: usize = 128;
-/// Only the platform's own namespaces are asked for.
+/// The required prefixes of namespaces: only those of the platform may be requested.
 const NAMESPACES: [&str; 2] = ["openshift-", "kube-"];
 
-/// A configuration that can be followed.
+/// A valid configuration.
 #[derive(Clone, Debug)]
 pub struct Remote {
-    /// As it came.
+    /// The document as it was received.
     document: Value,
-    /// Where it came from, if it did.
+    /// The URL that it came from; None if it is built in.
     pub(super) endpoint: Option<String>,
     pub(super) logs: Vec<Arc<LogRequest>>,
 }
 
-/// Lines of the logs of some pods.
+/// A request for log lines of some Pods.
 #[derive(Clone, Debug)]
 pub(super) struct LogRequest {
     pub(super) namespace: String,
     pub(super) pods: Regex,
     pub(super) messages: Regex,
-    /// Of the start before.
+    /// Whether to read the log before the last restart.
     pub(super) previous: bool,
 }
 
-/// Why a configuration cannot be followed.
+/// Why a configuration is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum Invalid {
     #[error("it is larger than {MAX_CONFIGURATION} bytes")]
@@ -61,7 +61,7 @@ pub enum Invalid {
     Log { at: usize, field: &'static str, why: LogMistake },
 }
 
-/// What is wrong with the request for a log.
+/// Why a request for a log is rejected.
 #[derive(Debug, thiserror::Error)]
 pub enum LogMistake {
     #[error("it is none of the platform's (openshift-…, kube-…)")]
@@ -92,7 +92,7 @@ struct Logs {
 }
 
 impl Default for Remote {
-    /// The built-in one.
+    /// Returns the built-in configuration, which requests nothing.
     fn default() -> Self {
         let document = json!({"conditional_gathering_rules": [], "container_logs": []});
         Self { document, endpoint: None, logs: Vec::new() }
@@ -100,16 +100,16 @@ impl Default for Remote {
 }
 
 impl Remote {
-    /// Reads what came from `endpoint`.
+    /// Parses what was received from `endpoint`.
     ///
     /// # Errors
-    /// [`Invalid`] with the first thing that cannot be done.
+    /// [`Invalid`] with the first mistake.
     pub fn parse(text: &[u8], endpoint: &str) -> Result<Self, Invalid> {
         if text.len() > MAX_CONFIGURATION {
             return Err(Invalid::TooLarge);
         }
         let document: Value = serde_json::from_slice(text)?;
-        // A list would be taken for the members in their order.
+        // serde would read a list as the fields in their order.
         if !document.is_object() {
             return Err(<serde_json::Error as serde::de::Error>::custom("it is no object").into());
         }
@@ -127,17 +127,17 @@ impl Remote {
         Ok(Self { document, endpoint: Some(endpoint.to_owned()), logs })
     }
 
-    /// The bytes to store, before obfuscation.
+    /// Returns the JSON to store, before obfuscation.
     pub fn text(&self) -> String {
         self.document.to_string()
     }
 
-    /// What it says of itself.
+    /// Returns the version that it states.
     pub(super) fn version(&self) -> &Value {
         self.document.get("version").unwrap_or(&Value::Null)
     }
 
-    /// Rules with conditions, as they came.
+    /// Returns the conditional rules as received.
     pub(super) fn rules(&self) -> &[Value] {
         let rules = self.document.get("conditional_gathering_rules").and_then(Value::as_array);
         rules.map(Vec::as_slice).unwrap_or_default()
@@ -172,7 +172,7 @@ fn is_of_the_platform(namespace: &str) -> bool {
     rest.is_some_and(|rest| (1..=MAX_NAMESPACE).contains(&rest.len()) && rest.bytes().all(legal))
 }
 
-/// One that is found where any of `patterns` is.
+/// Compiles a pattern that matches if any of `patterns` does.
 fn compiled(patterns: &[&impl AsRef<str>]) -> Result<Regex, LogMistake> {
     let limits = Config::new()
         .nfa_size_limit(Some(MAX_COMPILED))
@@ -184,7 +184,7 @@ fn compiled(patterns: &[&impl AsRef<str>]) -> Result<Regex, LogMistake> {
     })
 }
 
-/// The part of the pattern that is wrong stands in the cause.
+/// Returns the reason: the cause names the wrong part of the pattern.
 fn reason(error: &BuildError) -> String {
     match error.syntax_error() {
         Some(syntax) => syntax.to_string().split_whitespace().collect::<Vec<_>>().join(" "),

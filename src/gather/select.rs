@@ -1,29 +1,29 @@
-//! Which gatherers run: the enable/disable rule of `gatherersConfig`, decided without I/O.
+//! Selects which gatherers run by the enable/disable rules of `gatherersConfig`; does no I/O.
 //!
-//! A group (`clusterconfig`) that is disabled runs only the functions enabled by name (`clusterconfig/nodes`); any
-//! other group runs all its functions but those disabled by name. A group left with nothing is an error of that
-//! group, as the user asked for a gathering and disabled all of it.
+//! If a group (`clusterconfig`) is disabled, only its functions that are enabled by name run (`clusterconfig/nodes`);
+//! of other groups all functions run except those disabled by name. A group without any function is an error of that
+//! group, because the user requested a gathering and disabled all of it.
 
 use super::gatherer::Gatherer;
 
-/// One entry of the user's list: a group or a function, on or off.
+/// One entry of the user's list: a group or a function, enabled or disabled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
     pub name: String,
     pub enabled: bool,
 }
 
-/// What runs, and what the user should hear about the choice.
+/// The selected gatherers, and problems for the user.
 #[derive(Debug)]
 pub struct Selection {
     pub gatherers: Vec<&'static Gatherer>,
-    /// Groups whose every function is disabled.
+    /// Groups with all functions disabled.
     pub empty_groups: Vec<String>,
-    /// Names that no gatherer has.
+    /// Names of no gatherer.
     pub unknown: Vec<String>,
 }
 
-/// Applies `choices` to `table`. A name given twice counts as the last entry says.
+/// Applies `choices` to `table`. If a name is given twice, the last entry counts.
 pub fn select(table: &'static [Gatherer], choices: &[Choice]) -> Selection {
     let choice = |name: &str| choices.iter().rev().find(|choice| choice.name == name).map(|c| c.enabled);
     let runs = |gatherer: &Gatherer| {

@@ -1,7 +1,7 @@
-//! One list for all gatherers that look at it: each object goes from one to the next, and is forgotten. The server lists it once, and
-//! nothing of it is kept here.
+//! Reads one list for all gatherers that need it: each object is passed to one after the other, and dropped. The server lists it
+//! once, and nothing of it is kept here.
 //!
-//! Each of them is isolated all the same: one that fails, panics or comes late leaves, and the list goes on for the others.
+//! The gatherers are isolated all the same: one that fails, panics or is late leaves, and the list continues for the others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use super::gatherer::{Begin, Context, Look, Shared};
 use super::gatherers;
 use super::under_way::{Ended, GATHERER_TIMEOUT, Row, UnderWay, guard};
 
-/// How long those that are ready wait for the others: who has to ask every node of a cluster first may take longer. These have a list of
-/// their own then.
+/// How long gatherers that are ready wait for the others, some of which may first have to query every node. Late ones read a list of
+/// their own.
 const JOINING: Duration = Duration::from_mins(1);
 
-/// How long one may take over one object, which it counts, or writes to disk. The others wait meanwhile.
+/// How long a gatherer may take for one object; the others wait meanwhile.
 const LOOKING: Duration = Duration::from_secs(30);
 
-/// Its place in the table, its id, and what it does before it looks at the list.
+/// Its index in the table, its id, and how it prepares.
 pub(super) type Member = (usize, &'static str, Begin);
 
-/// A gatherer that is ready for the list.
+/// A gatherer that is ready to read the list.
 struct Reader {
     under_way: UnderWay,
     look: Box<dyn Look>,
@@ -51,7 +51,7 @@ impl Reader {
     }
 }
 
-/// Shows `list` to all `members`; their rows.
+/// Shows `list` to all `members`, and returns their rows.
 pub(super) async fn pass(list: Shared, members: Vec<Member>, context: &Context) -> Vec<(usize, Row)> {
     let mut begun: FuturesUnordered<_> =
         members.into_iter().map(|member| Reader::begin(member, context)).collect();
@@ -68,7 +68,7 @@ pub(super) async fn pass(list: Shared, members: Vec<Member>, context: &Context) 
             () = sleep_until(joined), if !ready.is_empty() => break,
         }
     }
-    // None of them waits for another any more.
+    // Late gatherers do not wait for each other.
     let late = begun.map(async |next| match next {
         Ok(reader) => show(list, vec![reader], context).await,
         Err(row) => vec![row],
@@ -78,9 +78,9 @@ pub(super) async fn pass(list: Shared, members: Vec<Member>, context: &Context) 
     rows.into_iter().chain(first).chain(others.into_iter().flatten()).collect()
 }
 
-/// Reads `list` once, as long as anybody looks at it.
+/// Reads `list` once, as long as any gatherer remains.
 async fn show(list: Shared, mut readers: Vec<Reader>, context: &Context) -> Vec<(usize, Row)> {
-    // They were begun together.
+    // They were started together.
     let deadline = readers.iter().map(|reader| reader.under_way.deadline()).min();
     let deadline = deadline.unwrap_or_else(|| Instant::now() + GATHERER_TIMEOUT);
     let mut rows = Vec::new();
@@ -106,7 +106,7 @@ async fn show(list: Shared, mut readers: Vec<Reader>, context: &Context) -> Vec<
     rows
 }
 
-/// Shows `object` to each; who fails, or stalls, leaves.
+/// Shows `object` to each gatherer; those that fail or stall leave.
 async fn show_one(object: &Value, readers: &mut Vec<Reader>, rows: &mut Vec<(usize, Row)>) {
     let mut next = 0;
     while let Some(reader) = readers.get_mut(next) {

@@ -1,7 +1,7 @@
-//! The records of an archive under construction: obfuscated, in one file on disk, in the order in which they came. In memory is where
-//! each lies, and nothing of what it says.
+//! Holds the records of an archive under construction: obfuscated, in one file on disk, in the order of arrival. Only their
+//! positions are in memory.
 //!
-//! The limits of an archive are held here, so that neither the file nor the list of its records grows beyond them.
+//! It enforces the limits of an archive, so that neither the file nor the index grows beyond them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,23 +13,23 @@ use jiff::Timestamp;
 use super::obfuscate::Obfuscator;
 use super::record::Record;
 
-/// Uncompressed bytes of records that one archive may hold.
+/// The most bytes of records in one archive, uncompressed.
 pub const MAX_RECORDS: usize = 24 * 1024 * 1024;
-/// Records that one archive may hold: each is a place in memory and half a kilobyte of the archive, however little it says.
+/// The most records in one archive: each takes memory, and half a kilobyte of the archive, however short it is.
 pub const MAX_FILES: usize = 50_000;
 
 #[derive(Debug)]
 pub struct Spool {
     file: File,
-    /// Bytes written.
+    /// The number of bytes written.
     length: usize,
     entries: BTreeMap<String, Entry>,
     obfuscator: Option<Obfuscator>,
-    /// The first write that failed; what was put here since is not complete.
+    /// The first failed write; the file is incomplete since then.
     broken: Option<io::ErrorKind>,
 }
 
-/// Where a record lies.
+/// The position of a record.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     offset: usize,
@@ -37,34 +37,34 @@ struct Entry {
     captured: Timestamp,
 }
 
-/// What became of a record, by its path in the archive.
+/// What happened to a record, with its path in the archive.
 #[derive(Debug, PartialEq)]
 pub enum Kept {
     New,
-    /// In the place of one that says the same.
+    /// It equals an earlier record of the same path.
     Same(String),
     Overwrote(String),
-    /// Left out, and why.
+    /// It was left out, with the reason.
     TooLarge(String),
-    /// The spool is closed already.
+    /// The spool was closed before.
     Late,
 }
 
 impl Spool {
-    /// An empty spool in `file`, which is read and written by nobody else.
+    /// Creates an empty spool in `file`, which nobody else reads or writes.
     pub fn new(file: File, obfuscator: Option<Obfuscator>) -> Self {
         Self { file, length: 0, entries: BTreeMap::new(), obfuscator, broken: None }
     }
 
-    /// Puts a record on disk.
+    /// Writes a record to disk.
     ///
     /// # Errors
-    /// Whatever the file fails with; the spool cannot become an archive then.
+    /// The errors of the file; the spool cannot become an archive then.
     pub fn keep(&mut self, record: &Record) -> io::Result<Kept> {
         let path =
             self.obfuscator.as_ref().map_or_else(|| record.file_name(), |o| o.path(&record.file_name()));
         let text = record.text();
-        // Obfuscation that makes a text longer does not make one of too many bytes fit.
+        // A text that is too long before obfuscation is rejected before that work is done.
         if self.length.saturating_add(text.len()) > MAX_RECORDS {
             return Ok(too_large(&path, text.len()));
         }
@@ -89,7 +89,7 @@ impl Spool {
         })
     }
 
-    /// What all records say hidden in `text` as well.
+    /// Obfuscates `text` like the records.
     pub(super) fn obfuscated(&mut self, text: String) -> String {
         match &mut self.obfuscator {
             Some(obfuscator) => obfuscator.data(&text),
@@ -101,7 +101,7 @@ impl Spool {
         self.obfuscator.is_some()
     }
 
-    /// Original address to stand-in, for the last time.
+    /// Returns the original addresses with their stand-ins, and ends obfuscation.
     pub(super) fn take_table(&mut self) -> BTreeMap<String, String> {
         self.obfuscator.take().map(Obfuscator::into_table).unwrap_or_default()
     }
@@ -116,12 +116,12 @@ impl Spool {
         self.entries.len()
     }
 
-    /// Path and capture time of each record, by path.
+    /// Returns path and capture time of each record, sorted by path.
     pub(super) fn records(&self) -> impl Iterator<Item = (&str, Timestamp)> {
         self.entries.iter().map(|(path, entry)| (path.as_str(), entry.captured))
     }
 
-    /// The record at `path` and how long it is.
+    /// Returns a reader of the record at `path`, and its length.
     pub(super) fn read(&self, path: &str) -> Option<(Section<'_>, u64)> {
         let Entry { offset, length, captured: _ } = *self.entries.get(path)?;
         Some((Section { file: &self.file, offset: offset as u64, left: length }, length as u64))
@@ -145,7 +145,7 @@ fn too_large(path: &str, size: usize) -> Kept {
     Kept::TooLarge(format!("record {path} ({size} bytes) exceeds the archive size limit {MAX_RECORDS}"))
 }
 
-/// A part of the file.
+/// Reads a section of the file.
 #[derive(Debug)]
 pub(super) struct Section<'f> {
     file: &'f File,

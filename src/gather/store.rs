@@ -1,14 +1,14 @@
-//! The folder of archives, and the promise that a gathering never leaves two of them.
+//! Manages the folder of archives, and guarantees that a gathering never leaves two of them.
 //!
-//! INVARIANT: at most one archive exists per owner (the uid of the object that asked for it), whatever is killed when:
-//! 1. the bytes go to `.partial-<uid>` and are synced; nobody takes that name for an archive;
+//! INVARIANT: at most one archive exists per owner (the uid of the object that requested it), whenever a process is killed:
+//! 1. the bytes are written to `.partial-<uid>` and synced; nobody treats that name as an archive;
 //! 2. `.claims/<uid>` is created exclusively and synced. A second attempt for the uid fails here for ever, also
 //!    after a restart and also when the API server has lost its newest writes;
-//! 3. the partial file is linked, exclusively, to its final name and the partial name removed.
+//! 3. the partial file is linked, exclusively, to its final name, and the partial name is removed.
 //!
 //! Killed before 2: no archive and no claim. Between 2 and 3: a claim without an archive; the gathering has failed.
-//! After 3: one archive. Partial files are removed when the folder is opened, unless their writer lives: gathering Jobs
-//! may share a folder. A final name is taken once (`link` refuses an existing one); a gathering of the same second takes
+//! After 3: one archive. Partial files are removed when the folder is opened, unless their writer is alive: gathering Jobs
+//! may share a folder. A final name is taken once (`link` fails if it exists); a gathering in the same second takes
 //! the next free one.
 
 use std::collections::BTreeSet;
@@ -23,14 +23,14 @@ use tracing::{debug, info, warn};
 
 const CLAIMS: &str = ".claims";
 const PARTIAL: &str = ".partial-";
-/// How many seconds further a taken name may move a new archive's name. Archives are kept while a service that is slow has not taken them,
-/// and a thousand may wait: looking for a name costs microseconds for each that is taken.
+/// By how many seconds the name of a new archive may be moved past taken ones. Archives are kept while the service is slow to accept
+/// them, and a thousand may wait; each taken name costs microseconds.
 const NAME_ATTEMPTS: i64 = 3_600;
 
-/// Who may read archives, besides their owner.
+/// Who may read archives besides their owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Readers {
-    /// The group, as with the archives of the Insights operator: a volume may be shared with who collects them.
+    /// The group, as with the Insights operator: others may collect archives from a shared volume.
     #[default]
     Group,
     /// Nobody.
@@ -58,11 +58,11 @@ impl Readers {
 pub struct ArchiveStore {
     dir: PathBuf,
     readers: Readers,
-    /// Archives that somebody still reads; pruning leaves them.
+    /// Archives that are still being read; pruning leaves them.
     pinned: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
-/// A published archive, kept from pruning for as long as this value lives.
+/// A published archive, which is not pruned while this value exists.
 #[derive(Debug)]
 pub struct Published {
     path: PathBuf,
@@ -102,15 +102,15 @@ pub enum StoreError {
 }
 
 impl ArchiveStore {
-    /// Opens `dir`, made where it is missing, for the owner and the group, and removes what an interrupted write left.
+    /// Opens `dir`, creating it for the owner and the group if it is missing, and removes leftovers of interrupted writes.
     ///
     /// # Errors
-    /// [`StoreError::Io`] naming the folder when it cannot be made, read or written.
+    /// [`StoreError::Io`] naming the folder when it cannot be created, read or written.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, StoreError> {
         Self::open_for(dir, Readers::default())
     }
 
-    /// The same for other `readers` of what is made from now on.
+    /// Does the same, with other `readers` for new files.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -129,7 +129,7 @@ impl ArchiveStore {
         Ok(store)
     }
 
-    /// Makes the archive of `owner`, named after `newest`, of what `write` writes.
+    /// Publishes the archive of `owner`, named after `newest`, with the bytes that `write` writes.
     ///
     /// # Errors
     /// [`StoreError::AlreadyClaimed`] when `owner` had one before, even if it was interrupted or pruned.
@@ -150,14 +150,14 @@ impl ArchiveStore {
         let path = self.link(&partial.path, newest)?;
         self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());
         let published = Published { path, pinned: Arc::clone(&self.pinned) };
-        // For people only: which gathering an archive belongs to. The claim holds without it.
+        // For people only: names the archive in the claim, which is valid without it.
         if let Err(error) = fs::write(&claim, published.name()) {
             warn!(%error, claim = %claim.display(), "claim stays without the archive's name");
         }
         Ok(published)
     }
 
-    /// A file that has no name and is gone when it is closed, for what an archive is made of.
+    /// Creates a temporary file without a name, for the records of an archive.
     ///
     /// # Errors
     /// [`StoreError::Io`] naming the folder when it cannot be written.
@@ -167,20 +167,20 @@ impl ArchiveStore {
         let file = made.map_err(|source| self.unusable(source))?;
         match fs::remove_file(&path) {
             Ok(()) => {}
-            // Taken for a leftover by another process that opens the folder.
+            // Another process that opened the folder may have removed it as a leftover.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(self.unusable(source)),
         }
         Ok(file)
     }
 
-    /// Removes the oldest archives beyond the newest `keep`; claims stay.
+    /// Removes all but the newest `keep` archives; claims stay.
     ///
     /// # Errors
-    /// [`StoreError::Io`] when the folder cannot be read or a file not be removed.
+    /// [`StoreError::Io`] when the folder cannot be read or a file cannot be removed.
     pub fn prune(&self, keep: usize) -> Result<(), StoreError> {
         let mut names = self.archives()?;
-        // By age, not by name: archives of one second carry names ahead of their time.
+        // By age and not by name: archives of the same second have later names.
         names.sort_by_cached_key(|path| {
             (fs::metadata(path).and_then(|file| file.modified()).ok(), path.clone())
         });
@@ -193,7 +193,7 @@ impl ArchiveStore {
         Ok(())
     }
 
-    /// Paths of all archives.
+    /// Returns the paths of all archives.
     ///
     /// # Errors
     /// [`StoreError::Io`] when the folder cannot be read.
@@ -234,13 +234,13 @@ impl ArchiveStore {
         Err(StoreError::NoFreeName(file_name(newest)))
     }
 
-    /// What it means that something in the folder failed.
+    /// Creates the error about an operation in the folder that failed.
     pub fn unusable(&self, source: io::Error) -> StoreError {
         StoreError::Io { path: self.dir.clone(), source }
     }
 }
 
-/// `insights-YYYY-MM-DD-HHMMSS.tar.gz`, in UTC.
+/// Returns `insights-YYYY-MM-DD-HHMMSS.tar.gz`, in UTC.
 pub fn file_name(at: Timestamp) -> String {
     at.strftime("insights-%Y-%m-%d-%H%M%S.tar.gz").to_string()
 }
@@ -250,14 +250,14 @@ fn is_archive(path: &Path) -> bool {
     name.starts_with("insights-") && name.ends_with(".tar.gz")
 }
 
-/// A file under construction: gone when dropped, published or not.
+/// A file under construction, removed when dropped, published or not.
 struct Partial {
     path: PathBuf,
     mode: u32,
 }
 
 impl Partial {
-    /// The file, which is locked as long as it is open: by that other processes on the folder tell it from a leftover.
+    /// Writes the file, which is locked while it is open, so that other processes do not take it for a leftover.
     fn fill(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
         let file = OpenOptions::new().write(true).create_new(true).mode(self.mode).open(&self.path)?;
         if let Err(error) = file.try_lock() {
@@ -279,12 +279,12 @@ impl Drop for Partial {
     }
 }
 
-/// Whether the process that makes the file lives: the lock of one that was killed has gone with it.
+/// Whether the writer of the file is alive: the lock of a killed process is released.
 fn is_being_written(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
-/// A new name is durable only once its folder is synced.
+/// Syncs a folder: only then is a new name in it durable.
 fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }

@@ -1,4 +1,4 @@
-//! One gatherer, from its beginning to its row, whatever goes wrong with it.
+//! Runs one gatherer to its row, whatever goes wrong with it.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use super::gatherer::Context;
 use super::recorder::Tally;
 use crate::telemetry::panic_text;
 
-/// How long one gatherer may take before it is given up.
+/// The time limit for one gatherer.
 pub const GATHERER_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// How one gatherer fared. Its records are where its context has put them.
+/// The result of one gatherer. Its records were written by the recorder of its context.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     pub id: String,
@@ -32,19 +32,19 @@ pub enum Verdict {
     Gathered {
         records: usize,
     },
-    /// Some records were taken although parts could not be read.
+    /// Some records were written although parts could not be read.
     GatheredWithErrors {
         records: usize,
         errors: Vec<String>,
     },
-    /// Nothing there to gather: an empty collection or an API the server does not serve.
+    /// There is nothing to gather: an empty collection, or an API that the server does not serve.
     NoData(String),
-    /// Could not be read, or the choice of gatherers makes no sense.
+    /// It could not be read, or the choice of gatherers makes no sense.
     Failed(String),
     Panicked(String),
 }
 
-/// How a gatherer came to its end.
+/// How a gatherer has ended.
 #[derive(Clone, Debug)]
 pub(super) enum Ended {
     Well,
@@ -53,9 +53,9 @@ pub(super) enum Ended {
     Late,
 }
 
-/// A gatherer that was begun.
+/// A running gatherer.
 pub(super) struct UnderWay {
-    /// Its place in the table.
+    /// Its index in the table.
     at: usize,
     id: &'static str,
     context: Context,
@@ -76,7 +76,7 @@ impl UnderWay {
         self.context.recorder.warn(text);
     }
 
-    /// What a step of it brings, whatever goes wrong with that.
+    /// Returns the result of one of its steps, or the row if the step failed.
     pub(super) async fn guard<T>(
         &self,
         step: impl FnOnce(Context) -> BoxFuture<'static, Result<T, Failure>>,
@@ -110,7 +110,7 @@ impl UnderWay {
     }
 }
 
-/// What `step` brings until `deadline`; else how it ended.
+/// Returns the result of `step`, or how it ended: by an error, a panic or the `deadline`.
 pub(super) async fn guard<T>(
     deadline: Instant,
     step: impl Future<Output = Result<T, Failure>>,
@@ -123,7 +123,7 @@ pub(super) async fn guard<T>(
     }
 }
 
-/// What was kept before a failure stays, and the failure is one of its errors.
+/// Returns the verdict: records before a failure are kept, and the failure is one of its errors.
 fn verdict(tally: &Tally, failure: Option<&Failure>) -> Verdict {
     let (records, mut errors) = (tally.records, tally.errors());
     if let Some(failure) = failure {

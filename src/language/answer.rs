@@ -1,4 +1,4 @@
-//! The answers that editors get: diagnostics, hovers, locations, edits, fixes and symbols.
+//! Defines the answers to editors: diagnostics, hovers, locations, edits, fixes and symbols.
 
 use std::ops::Range;
 

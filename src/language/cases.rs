@@ -1,4 +1,4 @@
-//! The cases of suites, and what the last run of one made of expressions, beside their lines.
+//! Shows test cases of suites in the editor, with what the last run of each evaluated, beside their lines.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,12 +16,12 @@ use serde_json::Value;
 
 use crate::file::{File, Good, is_kind};
 
-/// Values that are shown of one line.
+/// The maximum number of values shown per line.
 const MAX_VALUES: usize = 4;
-/// Bytes of one line's values.
+/// The maximum length of a line's values, in bytes.
 const MAX_SHOWN: usize = 160;
 
-/// The names of the cases of all suites of a file, each with the bytes of its name.
+/// Returns the names of the cases of all suites of a file, each with its byte range.
 pub(crate) fn cases(good: &Good) -> Vec<(String, Range<usize>)> {
     let mut found = Vec::new();
     for document in &good.documents {
@@ -46,7 +46,7 @@ pub(crate) fn cases(good: &Good) -> Vec<(String, Range<usize>)> {
     found
 }
 
-/// What is wrong with a suite: with its shape, or else with its expressions.
+/// Returns the errors of a suite: of its structure, or else of its expressions.
 pub(crate) fn mistakes(document: &Document) -> Vec<LoadError> {
     let error = if Suite::is(&document.value) {
         Suite::decode(&document.value).err()
@@ -72,7 +72,7 @@ pub(crate) fn mistakes(document: &Document) -> Vec<LoadError> {
     expressions.filter_map(|(at, text)| Some(mistake(&at, env.compile(text).err()?.to_string()))).collect()
 }
 
-/// What the last run made of the expressions of a file: the byte at which a line ends, and the values of it.
+/// Returns the values of expressions in the last run: the byte offset of each line's end, and the values to show there.
 pub(crate) fn values(file: &File, last: &[(ExpressionId, Recorded)]) -> Vec<(usize, String)> {
     let Some(good) = file.good.as_ref().filter(|_| file.is_good()) else { return Vec::new() };
     let mut found = Vec::new();
@@ -90,7 +90,7 @@ fn is_origin(document: &Document, origin: &Origin) -> bool {
     is_kind(document, origin.kind()) && name == origin.name()
 }
 
-/// None where the expression has changed since.
+/// Returns `None` if the expression has changed since.
 fn of_expression(
     good: &Good,
     document: &Document,
@@ -119,13 +119,13 @@ fn of_expression(
         let line = good.text.position(end).line;
         let shown = format!("{text} = {value}");
         let values = lines.entry(line).or_default();
-        // A literal is its own value, and one part may be written several times.
+        // A literal shows nothing new, and a part may occur several times.
         if text != value && !values.contains(&shown) {
             values.push(shown);
         }
     }
     let shown = lines.into_iter().filter(|(_, values)| !values.is_empty()).map(|(line, mut values)| {
-        // The later ones are made of the earlier ones: `a` and `a < b`.
+        // Later values depend on earlier ones: `a` and `a < b`.
         let first = values.len().saturating_sub(MAX_VALUES);
         let mut text = values.split_off(first).join(", ");
         shorten(&mut text, MAX_SHOWN);
@@ -134,7 +134,7 @@ fn of_expression(
     Some(shown.collect())
 }
 
-/// Whether a part is an object or a list of which something is taken: what is taken says more on one line.
+/// Reports whether a part is an object or list of which only a member is used: that member is shown instead.
 fn is_on_the_way(part: &RecordedOutcome, text: &str) -> bool {
     let is_large = part.outcome.as_ref().is_ok_and(|value| value.starts_with(['{', '[']));
     let behind = text.get(part.span.end as usize..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What may be written at a place of an expression: fields and functions of what stands before the dot, names, values.
+//! Completes expressions at the cursor: fields and functions of the operand before the dot, names, values.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,41 +11,41 @@ use crate::functions::{Signature, fits, told, told_macro};
 use crate::origin::{Origins, folds_around};
 use crate::recover::{End, end};
 
-/// Proposals at one place.
+/// The maximum number of completions.
 const MAX_ITEMS: usize = 500;
 
-/// What a proposal is.
+/// The kind of a completion.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum ItemKind {
     /// A field of an object.
     Field,
-    /// A name of a value.
+    /// A variable or another name.
     Variable,
     /// One of the values that a schema allows.
     Value,
-    /// A function, called on something or not.
+    /// A function or method.
     Function,
-    /// A call that is replaced by an expression.
+    /// A macro.
     Macro,
 }
 
-/// A proposal.
+/// A completion.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Item {
-    /// What is written.
+    /// The inserted text.
     pub label: String,
-    /// What it is.
+    /// Its kind.
     pub kind: ItemKind,
     /// Its type, or its signature.
     pub detail: String,
-    /// What is known of it, as Markdown; may be empty.
+    /// Its documentation, as Markdown; may be empty.
     pub documentation: String,
 }
 
-/// Proposals by kind and label: overloads of a function are one.
+/// Completions by kind and label: overloads of a function are merged.
 type Items = BTreeMap<(ItemKind, String), Item>;
 
-/// The bytes of the expression that a proposal replaces, and the proposals.
+/// Returns the byte range that a completion replaces, and the completions.
 pub(crate) fn complete(origins: &Origins<'_, '_>, offset: usize) -> Option<(Range<usize>, Vec<Item>)> {
     let text = origins.site.written.text();
     let before = text.get(..offset)?;
@@ -77,14 +77,14 @@ fn add(items: &mut Items, kind: ItemKind, label: &str, detail: String, documenta
     known.documentation.push_str(documentation);
 }
 
-/// The expression that ends with an operand, with the types of its parts, and the operand.
+/// Finds the operand before the cursor, with the types of the expression that it ends.
 fn operand(origins: &Origins<'_, '_>, before: &str) -> Option<(Inferred, ExprId)> {
     let End::Open { closing, .. } = end(before) else { return None };
     let env = &origins.names.env;
     let mut end = before.len();
     let inferred = match env.infer(&format!("{before}{closing}")) {
         Ok(inferred) => inferred,
-        // What stands before the operand is no expression; the operand by itself may be one.
+        // The text before the operand is not a valid expression; the operand alone may be.
         Err(_) => {
             let chain = chain(before);
             end = chain.len();
@@ -95,7 +95,7 @@ fn operand(origins: &Origins<'_, '_>, before: &str) -> Option<(Inferred, ExprId)
     Some((inferred, id))
 }
 
-/// The operand that ends at a byte: of the parts that end there the largest that is no operation.
+/// Returns the largest part that ends at a byte and is not an operator call.
 fn ends_at(inferred: &Inferred, text: &str, end: usize) -> Option<ExprId> {
     let ast = inferred.ast();
     let mut end = end;
@@ -114,7 +114,7 @@ fn ends_at(inferred: &Inferred, text: &str, end: usize) -> Option<ExprId> {
         if let Some(id) = parts.iter().copied().filter(is_operand).max_by_key(size) {
             return Some(id);
         }
-        // An operation may be an operand in parentheses.
+        // An operator call may be an operand in parentheses.
         if let Some(id) = parts.into_iter().max_by_key(size) {
             return Some(id);
         }
@@ -122,7 +122,7 @@ fn ends_at(inferred: &Inferred, text: &str, end: usize) -> Option<ExprId> {
     }
 }
 
-/// The names, dots and calls with which a text ends.
+/// Returns the chain of names, dots and calls at the end of a text.
 fn chain(text: &str) -> &str {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices().rev() {
@@ -136,7 +136,7 @@ fn chain(text: &str) -> &str {
     text
 }
 
-/// Fields, functions and macros of what stands before a dot.
+/// Completes after a dot: fields, functions and macros of the operand.
 fn members(origins: &Origins<'_, '_>, before: &str, items: &mut Items) -> Option<()> {
     let env = &origins.names.env;
     namespaced(origins, before, items);
@@ -175,7 +175,7 @@ fn members(origins: &Origins<'_, '_>, before: &str, items: &mut Items) -> Option
     Some(())
 }
 
-/// Functions of a namespace: `ip.isCanonical`.
+/// Completes functions of a namespace: `ip.isCanonical`.
 fn namespaced(origins: &Origins<'_, '_>, before: &str, items: &mut Items) {
     let env = &origins.names.env;
     let namespace = before.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
@@ -190,7 +190,7 @@ fn namespaced(origins: &Origins<'_, '_>, before: &str, items: &mut Items) {
     }
 }
 
-/// What an operand may begin with.
+/// Completes the beginning of an operand.
 fn names(origins: &Origins<'_, '_>, before: &str, items: &mut Items) {
     let env = &origins.names.env;
     for name in env.variables().filter(|name| !name.contains('.')) {
@@ -233,7 +233,7 @@ fn names(origins: &Origins<'_, '_>, before: &str, items: &mut Items) {
     }
 }
 
-/// The values that a schema allows, where a text is compared with a field: `self.phase == '` and `self.phase in ['`.
+/// Completes values that a schema allows, where a string is compared with a field: `self.phase == '` and `self.phase in ['`.
 fn values(origins: &Origins<'_, '_>, before: &str, items: &mut Items) -> Option<()> {
     let before = before.trim_end();
     let compared = ["==", "!="].iter().find_map(|operator| before.strip_suffix(operator));

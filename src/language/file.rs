@@ -1,5 +1,5 @@
-//! A file as an editor has it. While its text is no YAML, the structure of the last text that was is known still, and
-//! where that stands in the text as it is now.
+//! Holds a file that is open in an editor. While its text is invalid YAML, the structure of the last valid text is kept, with positions
+//! mapped to the current text.
 
 use std::cell::OnceCell;
 use std::ops::Range;
@@ -14,21 +14,21 @@ use serde_json::Value;
 use crate::lint;
 use crate::text::Text;
 
-/// A file.
+/// A file in an editor.
 #[derive(Debug)]
 pub(crate) struct File {
     pub(crate) text: Text,
-    /// Of the last text that was YAML, if there was one.
+    /// The structure of the last valid text, if there was one.
     pub(crate) good: Option<Good>,
-    /// Why the text as it is now has no documents.
+    /// The errors of the current text, if it is invalid.
     pub(crate) mistakes: Vec<LoadError>,
-    /// What rules are estimated to cost, as of the last time that the file was checked.
+    /// The estimated costs of rules, from the last check.
     pub(crate) costs: Vec<PlacedCost>,
-    /// What is written otherwise than it is meant, and what is meant, in the text as it is: since it was checked.
+    /// Byte ranges of misspelt names in the current text, with their corrections, from the last check.
     pub(crate) fixes: Vec<(Range<usize>, String)>,
 }
 
-/// What a text says, and where.
+/// The parsed structure of a text, with positions.
 #[derive(Debug)]
 pub(crate) struct Good {
     pub(crate) text: Text,
@@ -62,12 +62,12 @@ impl File {
         self.fixes.clear();
     }
 
-    /// Whether the structure that is known is that of the text as it is now.
+    /// Reports whether the structure is that of the current text.
     pub(crate) fn is_good(&self) -> bool {
         self.mistakes.is_empty()
     }
 
-    /// Where a part of the last good text, that which holds `offset` of the text as it is now, stands in the latter.
+    /// Maps a range of the last valid text, which contains the current `offset`, to the current text.
     pub(crate) fn now(&self, part: &Range<usize>, offset: usize) -> Option<Range<usize>> {
         let changed = self.changed()?;
         let (start, old_end, new_end) = (changed.start, changed.old_end, changed.new_end);
@@ -84,7 +84,7 @@ impl File {
         (range.start <= offset && offset <= range.end).then_some(range)
     }
 
-    /// Where what stands at `offset` of the text as it is now stood in the last good text, or else what it was put into.
+    /// Maps a current `offset` to the last valid text; an offset in inserted text maps to the insertion.
     pub(crate) fn before(&self, offset: usize) -> Option<usize> {
         let changed = self.changed()?;
         Some(if offset <= changed.start {
@@ -107,7 +107,7 @@ impl File {
     }
 }
 
-/// What differs between the last good text and the text as it is now.
+/// The difference between the last valid text and the current one.
 struct Changed {
     start: usize,
     old_end: usize,
@@ -115,7 +115,7 @@ struct Changed {
 }
 
 impl Good {
-    /// Becomes what the new text says where it is enough to read a part of that; else this has to be made anew.
+    /// Updates the structure for a new text if reparsing a part is enough; false if everything must be reparsed.
     fn reread(&mut self, text: &Text) -> bool {
         let (old, new) = (self.text.as_str(), text.as_str());
         let Some(mut reread) = self.layout.reread(old, new, Change::between(old, new)) else { return false };
@@ -137,8 +137,7 @@ impl Good {
         true
     }
 
-    /// The definitions among the documents, without their rules: what kinds there are, and of which types, is known also
-    /// while a rule is being written.
+    /// Returns the compiled definitions, without their rules: kinds and types stay known while a rule is being edited.
     pub(crate) fn definitions(&self) -> &[Arc<CompiledCrd>] {
         self.definitions.get_or_init(|| {
             let of_crds =
@@ -152,7 +151,7 @@ impl Good {
         })
     }
 
-    /// The document that a node stands in, its root, and the steps from there.
+    /// Returns the document that contains a node, its root, and the path from there.
     pub(crate) fn document_of(&self, id: SpotId) -> Option<(&Document, SpotId, Vec<String>)> {
         let mut steps = Vec::new();
         let mut next = Some(id);
@@ -175,7 +174,7 @@ impl Good {
         None
     }
 
-    /// The root of a document.
+    /// Returns the root of a document.
     pub(crate) fn root_of(&self, document: &Document) -> Option<SpotId> {
         let start = self.text.offset_of(document.here());
         self.layout.ids().find(|id| {
@@ -184,7 +183,7 @@ impl Good {
     }
 }
 
-/// As deep as documents may nest.
+/// Removes the rules of all schemas; the nesting of documents is limited.
 fn forget_rules(value: &mut Value) {
     match value {
         Value::Object(map) => {

@@ -1,15 +1,15 @@
-//! What a mistake says that was meant, as a change of the text.
+//! Turns the suggestion of an error message ("did you mean") into an edit.
 
 use std::ops::Range;
 
 use crate::text::Text;
 
-/// What stands before the name that is meant, in a mistake or its help.
+/// The text before the suggested name, in an error message or its help.
 const MEANT: &str = "did you mean `";
-/// What a compiler says before a name that it does not know.
+/// The text before an unknown name in a compiler's message.
 const UNKNOWN: [&str; 2] = ["undeclared reference to '", "undefined field '"];
 
-/// The bytes of a name that is not the one that is meant, and that one. `range` is what the mistake is about.
+/// Returns the byte range of the wrong name, and the suggested one. `range` is that of the diagnostic.
 pub(crate) fn fix(
     text: &Text,
     range: &Range<usize>,
@@ -32,7 +32,7 @@ fn between<'t>(text: &'t str, before: &str, behind: char) -> Option<&'t str> {
     rest.split_once(behind).map(|(name, _)| name)
 }
 
-/// Where a name stands in a line as a word of its own.
+/// Finds a name as a whole word in a line.
 fn whole(line: &str, name: &str) -> Option<usize> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut found = line.match_indices(name).map(|(at, _)| at);

@@ -1,19 +1,19 @@
-//! Signatures of functions, and how functions and macros are told.
+//! Formats signatures and descriptions of functions and macros.
 
 use admit_analysis::releases::{FIRST, Release, offered_from};
 use admit_cel::syntax::Macro;
 use admit_cel::{Env, Overload, Type, Version};
 
-/// A function's name with what it is called on.
+/// The name of a function, with its receiver type.
 pub(crate) struct Signature<'s> {
-    /// The type before the name.
+    /// The type before the dot.
     pub(crate) receiver: Option<Type>,
-    /// With its namespace.
+    /// The name, with its namespace.
     pub(crate) name: &'s str,
 }
 
 impl<'s> Signature<'s> {
-    /// Reads `list(T).sort() -> list(T)`, `size(string) -> int`, `ip.isCanonical(string) -> bool`.
+    /// Parses `list(T).sort() -> list(T)`, `size(string) -> int`, `ip.isCanonical(string) -> bool`.
     pub(crate) fn of(signature: &'s str, env: &Env) -> Self {
         let call = signature.rsplit_once(" -> ").map_or(signature, |(call, _)| call);
         let mut depth = 0_usize;
@@ -38,13 +38,13 @@ impl<'s> Signature<'s> {
         }
     }
 
-    /// Whether nobody writes it: an operator.
+    /// Reports whether it is an operator, which is not called by name.
     pub(crate) fn is_operator(&self) -> bool {
         !self.name.starts_with(|c: char| c.is_alphabetic())
     }
 }
 
-/// Whether a function with that receiver may be called on a value of that type.
+/// Reports whether a function with that receiver can be called on a value of that type.
 pub(crate) fn fits(receiver: &Type, actual: &Type) -> bool {
     match (receiver, actual) {
         (Type::Param(_) | Type::Dyn | Type::Any, _) | (_, Type::Dyn | Type::Any) => true,
@@ -55,12 +55,12 @@ pub(crate) fn fits(receiver: &Type, actual: &Type) -> bool {
     }
 }
 
-/// A row as a page shows it.
+/// Formats an overload for display.
 pub(crate) fn told(row: &Overload) -> String {
     format!("```cel\n{}\n```\n{} {}", row.signature, row.doc, since(offered_from(row)))
 }
 
-/// A macro, the same.
+/// Formats a macro for display.
 pub(crate) fn told_macro(since_version: Version, found: &Macro) -> String {
     let (usage, doc) = found.doc.split_once(": ").unwrap_or((found.name, found.doc));
     let Version(major, minor) = since_version;

@@ -1,4 +1,4 @@
-//! What is told of what stands at a place of an expression.
+//! Describes the part of an expression under the cursor.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -14,11 +14,11 @@ use crate::functions::{Signature, told, told_macro};
 use crate::origin::Origins;
 use crate::site::Kind;
 
-/// Overloads that are told of one function.
+/// The maximum number of overloads shown per function.
 const MAX_ROWS: usize = 12;
-/// Bytes of a type, and of a description.
+/// The maximum length of a type, and of a description, in bytes.
 const MAX_TEXT: usize = 2_000;
-/// The bounds of a schema that are told, in this order.
+/// The schema constraints that are shown, in this order.
 const BOUNDS: [&str; 14] = [
     "format",
     "enum",
@@ -36,7 +36,7 @@ const BOUNDS: [&str; 14] = [
     "nullable",
 ];
 
-/// The bytes of the expression that are spoken about, and what is said, as Markdown.
+/// Returns the byte range in the expression that the hover is about, and its text as Markdown.
 pub(crate) fn hover(
     origins: &Origins<'_, '_>,
     costs: &[PlacedCost],
@@ -61,7 +61,7 @@ pub(crate) fn hover(
     (!parts.is_empty()).then(|| (range, parts.join("\n\n---\n\n")))
 }
 
-/// The name around a byte.
+/// Returns the name around a byte.
 fn word(text: &str, offset: usize) -> Range<usize> {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let (before, behind) = text.split_at_checked(offset).unwrap_or((text, ""));
@@ -70,7 +70,7 @@ fn word(text: &str, offset: usize) -> Range<usize> {
     start..offset.min(text.len()).saturating_add(length)
 }
 
-/// The part of which the name is the last: the name itself, or the selection of the field.
+/// Returns the part that ends with the name: the identifier, or the field selection.
 fn part_at(inferred: &Inferred, range: &Range<usize>, name: &str) -> Option<ExprId> {
     let ast = inferred.ast();
     let end = u32::try_from(range.end).ok()?;
@@ -79,7 +79,7 @@ fn part_at(inferred: &Inferred, range: &Range<usize>, name: &str) -> Option<Expr
         Expr::Ident(ident) => &**ident == name && ast.span(*id).end == end && inferred.type_of(*id).is_some(),
         _ => false,
     });
-    // What `has(a.b)` asks for has the place of the macro.
+    // The test in `has(a.b)` has the span of the macro.
     let tested = || {
         let holds = |id: &ExprId| {
             let span = ast.span(*id);
@@ -131,7 +131,7 @@ fn function(
     (!told.is_empty()).then(|| told.join("\n\n"))
 }
 
-/// The type of a part, and what its schema says.
+/// Describes the type of a part and its schema.
 fn field(origins: &Origins<'_, '_>, inferred: &Inferred, id: ExprId) -> Option<String> {
     let node = origins.of(inferred, id);
     let is_test = matches!(inferred.ast().expr(id), Expr::Select { test_only: true, .. });
@@ -167,7 +167,7 @@ fn field(origins: &Origins<'_, '_>, inferred: &Inferred, id: ExprId) -> Option<S
     Some(out)
 }
 
-/// The estimate of the rule, as of the last time that the file was checked; or of the selector.
+/// Describes the estimated cost of the rule, from the last check, or of the selector.
 fn cost(origins: &Origins<'_, '_>, costs: &[PlacedCost]) -> Option<String> {
     if origins.site.kind == Kind::Selector {
         let cost = selector_cost(origins.site.written.text())?;

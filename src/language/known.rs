@@ -1,4 +1,4 @@
-//! The kinds that expressions speak about: those that files define, and those that are built in.
+//! Looks up the kinds that expressions are about: those that CustomResourceDefinitions in files define, and built-in ones.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use admit_cel::Type;
 use admit_policy::crd::CompiledCrd;
 use admit_policy::{Documents, GroupVersionKind, GroupVersionResource, Types};
 
-/// Definitions of the files, then the kinds that are built in.
+/// The definitions of the files, and the built-in kinds.
 pub(crate) struct Known<'k> {
     pub(crate) defined: Documents,
     pub(crate) builtin: &'k dyn Types,
 }
 
 impl Known<'_> {
-    /// The kind of that name, with or without version and group, in whatever case; the only one that files define where none is
-    /// named. In the version that is stored.
+    /// Finds a kind by name, with or without version and group, ignoring case; without a name, the only kind that files define. Returns
+    /// its storage version.
     pub(crate) fn named(&self, name: Option<&str>) -> Option<GroupVersionKind> {
         let mut found = None;
         for crd in self.defined.crds() {

@@ -1,4 +1,4 @@
-//! What an editor asks about CEL in Kubernetes manifests. Documents in, answers out: no I/O, and no protocol.
+//! Answers editors' requests about CEL in Kubernetes manifests. Documents in, answers out: no I/O, and no protocol.
 //!
 //! ```text
 //! changes ──Workspace──► File: the text, and the documents of the last text that was YAML
@@ -10,21 +10,21 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | `text` | lines, columns and changes of texts | nothing of ours |
-//! | [`lint`] | what `admit lint` says of files, and of which token | text |
-//! | `fix` | what to write in the place of a mistake | text |
-//! | `file` | what is known of a file while it is broken | lint, text |
-//! | `cases` | the cases of suites, and what a run made of expressions | file |
-//! | `symbols` | what a file consists of, and what of it can be folded | file |
+//! | `text` | lines, columns and edits of texts | nothing of ours |
+//! | [`lint`] | what `admit lint` reports on files, and at which token | text |
+//! | `fix` | the edit that corrects a mistake | text |
+//! | `file` | what is known of a file while its text is invalid | lint, text |
+//! | `cases` | the test cases of suites, and the values of a run | file |
+//! | `symbols` | the outline of a file, and what can be folded | file |
 //! | `known` | which kinds files define, and which are built in | nothing of ours |
-//! | `site` | which expression stands at a place, and what it may name | file, known, text |
-//! | `origin` | which place of a schema a part of an expression comes from | file, site |
-//! | `recover` | an expression up to the cursor, closed | nothing of ours |
-//! | `functions` | signatures of functions, and how they are told | nothing of ours |
-//! | `hover` | what is told of what stands at a place | functions, origin, site |
-//! | `complete` | what may be written at a place | functions, origin, recover, site |
+//! | `site` | which expression is at a position, and which names it may use | file, known, text |
+//! | `origin` | which schema node a part of an expression refers to | file, site |
+//! | `recover` | an unfinished expression, closed at the cursor | nothing of ours |
+//! | `functions` | signatures of functions, and their descriptions | nothing of ours |
+//! | `hover` | the description of what is at a position | functions, origin, site |
+//! | `complete` | the completions at a position | functions, origin, recover, site |
 //! | `navigate` | where a name is defined, and where it is used | file, origin, recover, site, text |
-//! | `answer` | what is answered | symbols, text |
+//! | `answer` | the types of answers | symbols, text |
 //! | `workspace` | all files, and the answers about them | answer, cases, complete, file, fix, hover, known, lint, navigate, origin, site, symbols, text |
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]

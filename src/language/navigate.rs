@@ -1,4 +1,4 @@
-//! Where a name is defined, and where it is used.
+//! Finds the definition and the uses of a name.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,16 +13,16 @@ use crate::file::{File, Good, is_kind};
 use crate::origin::{Node, Origins};
 use crate::site::{Kind, Site};
 
-/// Why a name is not changed.
+/// Why a name cannot be changed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RenameError {
-    /// No variable of a policy stands at the place.
+    /// No variable of a policy is at the position.
     NoVariable,
-    /// The new name is none that expressions could write.
+    /// The new name is not a valid identifier.
     NoName(String),
-    /// The policy has a variable of that name.
+    /// The policy already has a variable of that name.
     Taken(String),
-    /// The text is no YAML as it is now.
+    /// The current text is invalid YAML.
     Broken,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for RenameError {
 
 impl std::error::Error for RenameError {}
 
-/// The file and the bytes where the name is defined that stands at a byte of the expression.
+/// Returns the file and byte range of the definition of the name at a byte of the expression.
 pub(crate) fn definition<'f>(
     origins: &Origins<'_, 'f>,
     offset: usize,
@@ -85,7 +85,7 @@ fn kind_name<'f>(node: &Node<'f>) -> Option<(&'f str, &'f Good, Range<usize>)> {
     Some((node.file, node.good, spot.value.clone()))
 }
 
-/// The value of the `name` of a variable.
+/// Returns the `name` node of a variable.
 fn declared(site: &Site<'_>, name: &str) -> Option<SpotId> {
     let variables = site.document.value.pointer("/spec/variables")?.as_array()?;
     let named = |variable: &Value| variable.get("name").and_then(Value::as_str) == Some(name);
@@ -93,10 +93,10 @@ fn declared(site: &Site<'_>, name: &str) -> Option<SpotId> {
     site.good.layout.find(site.root, &["spec", "variables", &index, "name"])
 }
 
-/// The bytes to be replaced, so that a variable of a policy has a new name everywhere.
+/// Returns the byte ranges to replace in order to rename a variable of a policy everywhere.
 ///
 /// # Errors
-/// When there is no variable at the place, or the name cannot be.
+/// If there is no variable at the position, or the new name is invalid.
 pub(crate) fn rename(file: &File, offset: usize, new: &str) -> Result<Vec<Range<usize>>, RenameError> {
     let good = file.good.as_ref().filter(|_| file.is_good()).ok_or(RenameError::Broken)?;
     let text = file.text.as_str();
@@ -129,7 +129,7 @@ pub(crate) fn rename(file: &File, offset: usize, new: &str) -> Result<Vec<Range<
     Ok(ranges)
 }
 
-/// The variable that stands at a byte of a policy: where it is declared, or in an expression.
+/// Finds the variable at a byte of a policy: in its declaration, or in an expression.
 fn named_at<'f>(
     good: &'f Good,
     text: &str,
@@ -152,19 +152,19 @@ fn named_at<'f>(
     Some((name.to_owned(), document, root))
 }
 
-/// A scalar without its quotes.
+/// Returns the range of a scalar without its quotes.
 fn inner(text: &str, value: &Range<usize>) -> Range<usize> {
     let is_quoted = text.get(value.clone()).is_some_and(|written| written.starts_with(['\'', '"']));
     let least = usize::from(is_quoted);
     value.start.saturating_add(least)..value.end.saturating_sub(least)
 }
 
-/// The variable whose name stands at a byte of an expression, and the bytes of the name.
+/// Returns the variable whose name is at a byte of an expression, and the range of the name.
 fn variable_at(text: &str, offset: usize) -> Option<(&str, Range<usize>)> {
     uses(text).find(|(_, range)| range.start <= offset && offset <= range.end)
 }
 
-/// Every `variables.NAME` outside of texts and comments: also of an expression that does not parse.
+/// Finds every `variables.NAME` outside of string literals and comments, even in an expression that does not parse.
 fn uses(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     const OF: &str = "variables.";
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
@@ -189,7 +189,7 @@ mod tests {
     fn variables_are_used_in_code_alone() {
         let text = "variables.a + 'variables.b' // variables.c\n + x.variables.d + variables.e";
         assert_eq!(uses(text).map(|(name, _)| name).collect::<Vec<_>>(), ["a", "e"]);
-        // Each is found without reading what stands before it once more.
+        // Finding each use must not rescan the text before it.
         let long = "variables.a + '' + ".repeat(100_000);
         assert_eq!(uses(&long).count(), 100_000);
     }

@@ -1,4 +1,4 @@
-//! Which place of a schema a part of an expression comes from: its description, its bounds, and where it is written.
+//! Finds the schema node that a part of an expression refers to: its description, its bounds, and where it is declared.
 
 use admit_cel::syntax::{Ast, Comprehension, Expr, ExprId, Literal};
 use admit_cel::{Inferred, escape_property};
@@ -9,9 +9,9 @@ use serde_json::Value;
 use crate::file::{Good, is_kind};
 use crate::site::{Kind, Names, Site, raw};
 
-/// Selections after one another, and variables that stand for others.
+/// The maximum number of selections in a chain, and of variables that refer to each other.
 const MAX_STEPS: usize = 300;
-/// Variables that are made of variables.
+/// The maximum nesting of variables in variables.
 const MAX_VARIABLES: usize = 16;
 
 /// A node of a schema in a document.
@@ -25,7 +25,7 @@ pub(crate) struct Node<'f> {
 }
 
 impl<'f> Node<'f> {
-    /// The node as it is written.
+    /// Returns the node as JSON.
     pub(crate) fn schema(&self) -> Option<&'f Value> {
         raw(&self.document.value, &self.steps)
     }
@@ -54,10 +54,10 @@ impl<'f> Node<'f> {
     }
 }
 
-/// The files in which definitions are looked up, each with its name.
+/// The files to look up definitions in, with their names.
 pub(crate) type Files<'f> = Vec<(&'f str, &'f Good)>;
 
-/// Finds where the parts of an expression come from.
+/// Finds the schema nodes that parts of an expression refer to.
 pub(crate) struct Origins<'o, 'f> {
     pub(crate) site: &'o Site<'f>,
     /// The name of its file.
@@ -67,7 +67,7 @@ pub(crate) struct Origins<'o, 'f> {
 }
 
 impl<'f> Origins<'_, 'f> {
-    /// Where a part of the expression comes from.
+    /// Returns the schema node of a part of the expression.
     pub(crate) fn of(&self, inferred: &Inferred, id: ExprId) -> Option<Node<'f>> {
         self.part(inferred, id, MAX_STEPS, MAX_VARIABLES)
     }
@@ -126,7 +126,7 @@ impl<'f> Origins<'_, 'f> {
         }
     }
 
-    /// The schema of a kind.
+    /// Returns the schema of a kind.
     pub(crate) fn definition(&self, kind: &GroupVersionKind) -> Option<Node<'f>> {
         self.files.iter().find_map(|(file, good)| {
             let crds = good.documents.iter().filter(|document| is_kind(document, "CustomResourceDefinition"));
@@ -145,7 +145,7 @@ impl<'f> Origins<'_, 'f> {
         })
     }
 
-    /// What a variable stands for.
+    /// Returns the schema node that a variable refers to.
     fn variable(&self, name: &str, variables: usize) -> Option<Node<'f>> {
         let declared = self.site.document.value.pointer("/spec/variables")?.as_array()?;
         let named = |variable: &&Value| variable.get("name").and_then(Value::as_str) == Some(name);
@@ -156,7 +156,7 @@ impl<'f> Origins<'_, 'f> {
     }
 }
 
-/// The comprehension whose variable a name is, the innermost, and whether it is the second one.
+/// Returns the innermost comprehension that declares a name, and whether it is its second variable.
 pub(crate) fn bound<'a>(ast: &'a Ast, id: ExprId, name: &str) -> Option<(&'a Comprehension, bool)> {
     let at = ast.span(id);
     folds_around(ast, at.start)
@@ -168,7 +168,7 @@ pub(crate) fn bound<'a>(ast: &'a Ast, id: ExprId, name: &str) -> Option<(&'a Com
         .map(|(_, fold, is_second)| (fold, is_second))
 }
 
-/// The comprehensions whose variables are known at a byte of the text, each with its size.
+/// Returns the comprehensions whose variables are in scope at a byte of the text, each with its size.
 pub(crate) fn folds_around(ast: &Ast, at: u32) -> impl Iterator<Item = (u32, &Comprehension)> {
     ast.ids().filter_map(move |id| {
         let Expr::Comprehension(fold) = ast.expr(id) else { return None };

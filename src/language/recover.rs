@@ -1,34 +1,34 @@
-//! An expression that is being written, up to the cursor, closed so that it parses: brackets, conditions and entries that
-//! were begun get an end. What stands behind the cursor is not looked at, so that it may be anything.
+//! Completes an unfinished expression, up to the cursor, so that it parses: closes open brackets, conditionals and entries. The text
+//! after the cursor is ignored, so it may be anything.
 
 use std::ops::Range;
 
-/// What the text ends in.
+/// What an unfinished text ends in.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum End {
     /// Between names and operators.
     Open {
-        /// What makes an expression of the text, behind an operand.
+        /// The text that completes the expression, appended after an operand.
         closing: String,
-        /// Where the innermost bracket stands that is open.
+        /// The position of the innermost open bracket.
         bracket: Option<usize>,
     },
-    /// In a text whose quote stands there.
+    /// A string literal, whose quote is at that position.
     Text(usize),
-    /// In a comment, or behind a bracket that was never opened.
+    /// A comment, or an unmatched closing bracket.
     Nowhere,
 }
 
 struct Level {
     bracket: char,
     at: usize,
-    /// `?` whose `:` has not been seen.
+    /// The number of `?` without `:` so far.
     conditions: usize,
-    /// An entry of a map whose `:` has not been seen.
+    /// Whether a map entry lacks its `:` so far.
     key: bool,
 }
 
-/// Where a text ends, and how it is closed.
+/// Determines what a text ends in, and how to close it.
 pub(crate) fn end(text: &str) -> End {
     let mut levels: Vec<Level> = Vec::new();
     let mut outer = 0_usize;
@@ -83,7 +83,7 @@ pub(crate) fn end(text: &str) -> End {
     End::Open { closing, bracket: levels.last().map(|level| level.at) }
 }
 
-/// The bytes of texts in quotes and of comments, in their order; one that has no end goes on to that of the text.
+/// Returns the byte ranges of string literals and comments, in order; an unterminated one extends to the end.
 pub(crate) fn asides(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut behind, mut last) = (Vec::new(), 0, ' ');
     for (at, c) in text.char_indices() {
@@ -103,7 +103,7 @@ fn is_comment(text: &str, at: usize) -> bool {
     text.get(at..).is_some_and(|rest| rest.starts_with("//"))
 }
 
-/// Where the text in quotes, or the comment, that begins at `at` behind `last` has its end, if it has one.
+/// Returns the end of the string literal or comment that begins at `at` after `last`, if it is terminated.
 fn aside(text: &str, at: usize, last: char) -> Option<usize> {
     let rest = text.get(at..)?;
     let quote = rest.chars().next()?;
@@ -116,7 +116,7 @@ fn aside(text: &str, at: usize, last: char) -> Option<usize> {
     Some(at.saturating_add(length))
 }
 
-/// The bytes of the text in quotes with which `rest` begins; none where it is not closed.
+/// Returns the length of the string literal at the start of `rest`; `None` if it is not terminated.
 fn text_length(rest: &str, quote: char, triple: bool, is_raw: bool) -> Option<usize> {
     let mark: String = std::iter::repeat_n(quote, if triple { 3 } else { 1 }).collect();
     let mut escaped = false;

@@ -1,4 +1,4 @@
-//! Which expression stands at a place, and what it may name.
+//! Finds the expression at a position, and the names that it may use.
 
 use std::ops::Range;
 
@@ -15,15 +15,15 @@ use serde_json::Value;
 use crate::file::{File, Good};
 use crate::known::Known;
 
-/// An expression.
+/// An expression in a file.
 pub(crate) struct Site<'f> {
     pub(crate) good: &'f Good,
     pub(crate) document: &'f Document,
     /// The root of the document.
     pub(crate) root: SpotId,
-    /// The keys and numbers from there.
+    /// The path from there.
     pub(crate) path: Vec<String>,
-    /// Its text, and where that stands now.
+    /// Its text, and where it is in the current text.
     pub(crate) written: Written,
     pub(crate) kind: Kind,
 }
@@ -31,30 +31,30 @@ pub(crate) struct Site<'f> {
 /// What an expression belongs to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
-    /// A rule of a schema, or its message; the steps to the node of the schema, and the number of the rule.
+    /// A rule of a schema, or its message; the path to the schema node, and the index of the rule.
     Rule { schema: Vec<String>, rule: usize },
-    /// A policy: how many of its variables are declared before, all where none is said; what it is for.
+    /// A policy: the number of variables declared before, `None` for all; its role.
     Policy { before: Option<usize>, part: PolicyPart },
-    /// A condition of a webhook, which is told by its number.
+    /// A condition of a webhook, by index.
     Webhook(usize),
-    /// A selector of devices.
+    /// A device selector.
     Selector,
-    /// What an API server is configured by.
+    /// The configuration of an API server.
     Configuration,
-    /// The states of objects in a suite, of the case of that number.
+    /// The state of objects in a suite, by index of the case.
     State(usize),
 }
 
-/// What an expression may name.
+/// The names that an expression may use.
 pub(crate) struct Names {
     pub(crate) env: Env,
-    /// What `object` is of.
+    /// The kind of `object`.
     pub(crate) object: Option<GroupVersionKind>,
     pub(crate) params: Option<GroupVersionKind>,
 }
 
 impl<'f> Site<'f> {
-    /// The expression at a byte of the file, and the byte of the expression.
+    /// Finds the expression at a byte of the file, and the byte within the expression.
     pub(crate) fn at(file: &'f File, offset: usize) -> Option<(Self, usize)> {
         let good = file.good.as_ref()?;
         let id = good.layout.at(file.before(offset)?)?;
@@ -65,7 +65,7 @@ impl<'f> Site<'f> {
         Some((site, offset))
     }
 
-    /// The expression that a value is, which stands at `value` in `text`.
+    /// Takes the expression that a value is, with its range `value` in `text`.
     pub(crate) fn of(good: &'f Good, id: SpotId, value: &Range<usize>, text: &str) -> Option<Self> {
         let style = good.layout.spot(id)?.style?;
         let (document, root, path) = good.document_of(id)?;
@@ -74,7 +74,7 @@ impl<'f> Site<'f> {
         Some(Self { good, document, root, path, written, kind })
     }
 
-    /// What it may name. Of several kinds that a policy matches, `object` is of the first whose type is known.
+    /// Returns the names that it may use. If a policy matches several kinds, `object` is of the first with a known type.
     pub(crate) fn names(&self, known: &Known<'_>) -> Option<Names> {
         let alone = |env| Some(Names { env, object: None, params: None });
         match &self.kind {
@@ -118,7 +118,7 @@ impl Names {
     }
 }
 
-/// What is reached by keys and numbers.
+/// Returns the value at a path.
 pub(crate) fn raw<'v>(value: &'v Value, steps: &[String]) -> Option<&'v Value> {
     steps.iter().try_fold(value, |value, step| match value {
         Value::Object(map) => map.get(step),
@@ -127,7 +127,7 @@ pub(crate) fn raw<'v>(value: &'v Value, steps: &[String]) -> Option<&'v Value> {
     })
 }
 
-/// What the value is an expression of, if it is one.
+/// Determines whether the value is an expression, and of which kind.
 fn kind(document: &Document, path: &[String]) -> Option<Kind> {
     let steps: Vec<&str> = path.iter().map(String::as_str).collect();
     let number = |step: &str| step.parse::<usize>().ok();

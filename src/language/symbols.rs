@@ -1,5 +1,5 @@
-//! What a file consists of, as editors list it: policies and definitions with their rules, suites with their cases; and what of it
-//! can be folded.
+//! Lists the outline of a file for editors: policies and definitions with their rules, suites with their cases; and the ranges that can
+//! be folded.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -13,26 +13,26 @@ use serde_json::Value;
 
 use crate::file::{Good, is_kind};
 
-/// Bytes of a name that is a message or an expression.
+/// The maximum length of a name that is a message or expression, in bytes.
 const MAX_NAME: usize = 80;
 const RULES: &str = "x-kubernetes-validations";
 
-/// What a part of a file is.
+/// The kind of an outline entry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SymbolKind {
     /// A policy, a definition, a suite or any other document.
     Document,
     /// A version of a definition.
     Version,
-    /// A webhook, an authorizer or an issuer of tokens.
+    /// A webhook, an authorizer or a token issuer.
     Asked,
     /// A variable of a policy.
     Variable,
-    /// What decides whether something is asked.
+    /// A match condition.
     Condition,
     /// A rule: what is checked.
     Rule,
-    /// A change that a policy makes.
+    /// A mutation of a policy.
     Mutation,
     /// An audit annotation.
     Annotation,
@@ -40,19 +40,19 @@ pub enum SymbolKind {
     Case,
 }
 
-/// A part of a text by its bytes, and those in it.
+/// An outline entry by its byte range, with its children.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Part {
     pub(crate) name: String,
     pub(crate) detail: String,
     pub(crate) kind: SymbolKind,
     pub(crate) range: Range<usize>,
-    /// What names it, within the range.
+    /// The range of its name, within its own.
     pub(crate) named: Range<usize>,
     pub(crate) parts: Vec<Self>,
 }
 
-/// Items of a list that are parts: where the list stands, what their names are, the first that is there, and what is in them.
+/// A list whose items are entries: its path, the fields that name an item, and their children.
 struct List {
     at: &'static [&'static str],
     names: &'static [&'static [&'static str]],
@@ -117,7 +117,7 @@ const CRD_SUITE: &[List] = &[
     list(&["tests", "onUpdate"], NAME, SymbolKind::Case),
 ];
 
-/// What the documents of a kind have.
+/// Returns the lists of entries in documents of a kind.
 fn lists(document: &Document) -> &'static [List] {
     if Suite::is(&document.value) {
         return SUITE;
@@ -136,7 +136,7 @@ fn lists(document: &Document) -> &'static [List] {
     }
 }
 
-/// The documents of a text, with what is in them.
+/// Returns the outline of a text.
 pub(crate) fn parts(good: &Good) -> Vec<Part> {
     let outline = Outline { good };
     let mut roots: HashMap<usize, SpotId> = HashMap::new();
@@ -152,7 +152,7 @@ pub(crate) fn parts(good: &Good) -> Vec<Part> {
     good.documents.iter().filter_map(part).collect()
 }
 
-/// The lines, from zero, from and up to which something can be folded: what of a text is longer than a line.
+/// Returns the first and last line, from zero, of each node that spans more than a line and so can be folded.
 pub(crate) fn folds(good: &Good) -> Vec<(usize, usize)> {
     let outline = Outline { good };
     let mut longest: BTreeMap<usize, usize> = BTreeMap::new();
@@ -213,7 +213,7 @@ impl Outline<'_> {
         parts
     }
 
-    /// An item of a list, by the first of the names that it has, else by its number.
+    /// Returns the entry of a list item, named by the first of `names` that it has, else by its index.
     fn part(&self, item: SpotId, names: &[&[&str]], kind: SymbolKind) -> Option<Part> {
         let range = self.range(item)?;
         let mut found = names.iter().filter_map(|steps| {
@@ -238,7 +238,7 @@ impl Outline<'_> {
         }
     }
 
-    /// The rules of a schema, each with the path that it is about.
+    /// Returns the rules of a schema, each with the path that it validates.
     fn rules(&self, version: SpotId) -> Vec<Part> {
         let layout = &self.good.layout;
         let schema = layout.find(version, &["schema", "openAPIV3Schema"]);
@@ -269,7 +269,7 @@ impl Outline<'_> {
         parts
     }
 
-    /// All of a node with its key, without what is blank behind it.
+    /// Returns the range of a node with its key, without trailing blanks.
     fn range(&self, id: SpotId) -> Option<Range<usize>> {
         let spot = self.good.layout.spot(id)?;
         let start = if spot.key.is_empty() { spot.value.start } else { spot.key.start };
@@ -278,7 +278,7 @@ impl Outline<'_> {
     }
 }
 
-/// What names a part, if it is in it; else its beginning.
+/// Returns the name's range if it is inside; else the beginning of the entry.
 fn within(range: &Range<usize>, named: Option<Range<usize>>) -> Range<usize> {
     named
         .map(|named| named.start..named.end.min(range.end))

@@ -1,30 +1,30 @@
-//! Texts as editors have them: lines, columns in the unit that the editor counts in, and changes of a part.
+//! Represents the text of a file in an editor: converts between offsets and lines and columns in the editor's unit, and applies edits.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use admit_policy::manifest::Position;
 
-/// What an editor counts columns in.
+/// The unit in which an editor counts columns.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Encoding {
     /// Bytes.
     Utf8,
-    /// Units of UTF-16, as every editor can.
+    /// UTF-16 code units, which every editor supports.
     #[default]
     Utf16,
 }
 
-/// A place as editors have it: both count from zero.
+/// A position as in the Language Server Protocol: both parts count from zero.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Place {
-    /// Of the text.
+    /// The line.
     pub line: u32,
-    /// Of the line, in units of the [`Encoding`].
+    /// The column, in units of the [`Encoding`].
     pub character: u32,
 }
 
-/// A text whose lines are found by number: a file may have as many findings as lines.
+/// A text with an index of its lines, for fast lookup: a file may have as many findings as lines.
 ///
 /// ```
 /// use admit_language::{Encoding, Place, Text};
@@ -41,25 +41,25 @@ pub struct Place {
 #[derive(Clone, Debug, Default)]
 pub struct Text {
     text: String,
-    /// Where each line begins, in bytes, in order.
+    /// The byte offset of each line.
     starts: Vec<usize>,
 }
 
 impl Text {
-    /// A text with its lines.
+    /// Indexes a text.
     #[must_use]
     pub fn new(text: String) -> Self {
         let starts = starts(&text);
         Self { text, starts }
     }
 
-    /// All of it.
+    /// Returns the whole text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// A line by its number, from one, without its end.
+    /// Returns a line by its number, from one, without its line end.
     #[must_use]
     pub fn line(&self, number: usize) -> Option<&str> {
         let start = *self.starts.get(number.checked_sub(1)?)?;
@@ -67,7 +67,7 @@ impl Text {
         (!rest.is_empty()).then(|| rest.lines().next()).flatten()
     }
 
-    /// The line at that index, from zero, without its end; empty where there is none.
+    /// Returns the offset and text of a line by its index, from zero; empty if there is none.
     fn line_at(&self, index: usize) -> (usize, &str) {
         let Some(start) = self.starts.get(index).copied() else { return (self.text.len(), "") };
         let end = self.starts.get(index.saturating_add(1)).copied().unwrap_or(self.text.len());
@@ -79,7 +79,7 @@ impl Text {
         self.starts.partition_point(|start| *start <= offset).saturating_sub(1)
     }
 
-    /// The byte at a place; what lies beyond a line or the text is its end.
+    /// Returns the byte offset of a position; beyond the end of a line or of the text, that end.
     #[must_use]
     pub fn offset(&self, place: Place, encoding: Encoding) -> usize {
         let (start, line) = self.line_at(usize::try_from(place.line).unwrap_or(usize::MAX));
@@ -95,7 +95,7 @@ impl Text {
         start.saturating_add(line.len())
     }
 
-    /// The place of a byte.
+    /// Returns the position of a byte offset.
     #[must_use]
     pub fn place(&self, offset: usize, encoding: Encoding) -> Place {
         let index = self.index_of(offset);
@@ -106,7 +106,7 @@ impl Text {
         Place { line: number(index), character: number(character) }
     }
 
-    /// The place of a byte as manifests have it.
+    /// Returns the position of a byte offset as manifests count it.
     #[must_use]
     pub fn position(&self, offset: usize) -> Position {
         let index = self.index_of(offset);
@@ -115,7 +115,7 @@ impl Text {
         Position { line: index.saturating_add(1), column: before.saturating_add(1) }
     }
 
-    /// The byte at a place as manifests have it.
+    /// Returns the byte offset of a position as manifests count it.
     #[must_use]
     pub fn offset_of(&self, position: Position) -> usize {
         let (start, line) = self.line_at(position.line.saturating_sub(1));
@@ -123,18 +123,18 @@ impl Text {
         start.saturating_add(at)
     }
 
-    /// The byte at which a line ends, which is counted from one.
+    /// Returns the byte offset of the end of a line, counted from one.
     pub(crate) fn end_of(&self, line: usize) -> usize {
         let (start, text) = self.line_at(line.saturating_sub(1));
         start.saturating_add(text.len())
     }
 
-    /// Puts `new` in the place of a part.
+    /// Replaces a range by `new`.
     pub fn edit(&mut self, range: Range<Place>, new: &str, encoding: Encoding) {
         let start = self.offset(range.start, encoding);
         let end = self.offset(range.end, encoding).max(start);
         self.text.replace_range(start..end, new);
-        // Of the lines around the change it is found out anew where they begin: an end of a line may have become two, or one of two.
+        // Line starts near the edit are recomputed: a line end may have been split in two, or two may have become one.
         let first = self.index_of(start.saturating_sub(1));
         let last = self.starts.partition_point(|known| *known <= end.saturating_add(1));
         let from = self.starts.get(first).copied().unwrap_or_default();
@@ -143,7 +143,7 @@ impl Text {
         let window = self.text.get(from..until).unwrap_or_default();
         let is_end = last >= self.starts.len();
         let around = starts(window).into_iter().map(|at| at.saturating_add(from));
-        // The end of the window is the first of the lines that are kept, if there is one.
+        // The end of this window is the first line start that is kept, if there is one.
         let around: Vec<usize> = around.filter(|at| is_end || *at < until).collect();
         self.starts.iter_mut().skip(last).for_each(|known| *known = moved(*known));
         self.starts.splice(first..last, around).for_each(drop);
@@ -157,7 +157,7 @@ fn units(c: char, encoding: Encoding) -> usize {
     }
 }
 
-/// Lines end with a line feed, a carriage return, or both.
+/// Finds line starts: lines end with a line feed, a carriage return, or both.
 fn starts(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     let ends = bytes.iter().enumerate().filter_map(|(at, byte)| {
@@ -168,7 +168,7 @@ fn starts(text: &str) -> Vec<usize> {
     std::iter::once(0).chain(ends).collect()
 }
 
-/// The texts of files by their names.
+/// The texts of files, by name.
 ///
 /// ```
 /// let mut texts = admit_language::Texts::default();
@@ -184,7 +184,7 @@ impl Texts {
         self.0.insert(file, text);
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     #[must_use]
     pub fn get(&self, file: &str) -> Option<&Text> {
         self.0.get(file)

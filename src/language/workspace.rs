@@ -1,4 +1,4 @@
-//! All files that an editor has open or that lie in its folder, and the answers about them.
+//! Holds all files that are open in an editor or in its folder, and answers requests about them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::site::{Kind, Site};
 use crate::symbols::{self, Part};
 use crate::text::{Encoding, Place, Text};
 
-/// Files by their names, and what is known of kinds.
+/// The files of a workspace, by name, with the known kinds.
 ///
 /// ```
 /// use admit_language::{Encoding, ItemKind, Place, Workspace};
@@ -73,9 +73,9 @@ pub struct Workspace {
     builtin: Box<dyn Types>,
     options: LoadOptions,
     encoding: Encoding,
-    /// What the last run of a case made of expressions.
+    /// The values of expressions in the last run of a case.
     last: Vec<(ExpressionId, Recorded)>,
-    /// What was found out when files were checked before.
+    /// The cache of earlier checks.
     memory: Memory,
 }
 
@@ -86,7 +86,7 @@ impl fmt::Debug for Workspace {
 }
 
 impl Workspace {
-    /// Without files. `builtin` knows the types of built-in kinds.
+    /// Starts without files. `builtin` knows the types of built-in kinds.
     ///
     /// [`Workspace`] has an example of all of it.
     #[must_use]
@@ -106,12 +106,12 @@ impl Workspace {
         }
     }
 
-    /// Changes a part of a file; nothing where it is not known.
+    /// Replaces a range of a file; does nothing if the file is unknown.
     pub fn edit(&mut self, name: &str, range: Range<Place>, new: &str) {
         self.change(name, [(Some(range), new)]);
     }
 
-    /// Makes several changes, one after the other; one without a range replaces all of the text.
+    /// Applies several changes in order; one without a range replaces the whole text.
     pub fn change<'n>(
         &mut self,
         name: &str,
@@ -135,19 +135,19 @@ impl Workspace {
         self.files.remove(name);
     }
 
-    /// The names of the files, in order.
+    /// Returns the names of the files, in order.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.files.get(name).map(|file| file.text.as_str())
     }
 
-    /// What `admit lint` says of a file, and what is wrong with its suites. Policies, bindings and definitions of other
-    /// files are known.
+    /// Returns the findings of `admit lint` on a file, and the errors of its suites. Policies, bindings and definitions of other files
+    /// count as context.
     pub fn check(&mut self, name: &str) -> Vec<Mistake> {
         let Some(file) = self.files.get(name) else { return Vec::new() };
         let mut reading = Reading::allowing(&[]);
@@ -194,8 +194,8 @@ impl Workspace {
         mistakes
     }
 
-    /// What the last [`check`](Self::check) of a file said that was meant, within or around a range, and how to write that; nothing
-    /// once the file was changed.
+    /// Returns quick fixes for misspelt names, within or around a range, from the last [`check`](Self::check) of the file; none after
+    /// the file was changed.
     ///
     /// ```
     /// use admit_language::{Encoding, Place, Workspace};
@@ -231,7 +231,7 @@ impl Workspace {
         file.fixes.iter().filter(|(bytes, _)| meets(bytes)).map(fix).collect()
     }
 
-    /// Adds what other files have that the documents of one may be about.
+    /// Adds documents of other files that those of this file may refer to.
     fn beside(&self, name: &str, good: &Good, reading: &mut Reading) {
         let is_policy = |document: &Document| {
             let kind = document.value.get("kind").and_then(Value::as_str).unwrap_or_default();
@@ -252,7 +252,7 @@ impl Workspace {
         }
     }
 
-    /// What is told of a place.
+    /// Returns the hover at a position.
     #[must_use]
     pub fn hover(&self, name: &str, place: Place) -> Option<Hover> {
         self.asked(name, place, |file, origins, offset| {
@@ -261,7 +261,7 @@ impl Workspace {
         })
     }
 
-    /// What may be written at a place, and the part that it replaces.
+    /// Returns the completions at a position, and the range that they replace.
     #[must_use]
     pub fn complete(&self, name: &str, place: Place) -> Option<(Range<Place>, Vec<Item>)> {
         self.asked(name, place, |file, origins, offset| {
@@ -270,7 +270,7 @@ impl Workspace {
         })
     }
 
-    /// Where the name is defined that stands at a place.
+    /// Returns the location where the name at a position is defined.
     #[must_use]
     pub fn definition(&self, name: &str, place: Place) -> Option<Location> {
         self.asked(name, place, |_, origins, offset| {
@@ -279,10 +279,10 @@ impl Workspace {
         })
     }
 
-    /// What is to be changed so that the variable of a policy that stands at a place is called otherwise.
+    /// Returns the edits that rename the policy variable at a position.
     ///
     /// # Errors
-    /// When none stands there, or the name cannot be.
+    /// If there is no variable, or the new name is invalid.
     pub fn rename(&self, name: &str, place: Place, new: &str) -> Result<Vec<Edit>, RenameError> {
         let file = self.files.get(name).ok_or(RenameError::NoVariable)?;
         let ranges = navigate::rename(file, file.text.offset(place, self.encoding), new)?;
@@ -290,7 +290,7 @@ impl Workspace {
         Ok(ranges.into_iter().map(edit).collect())
     }
 
-    /// The cases of the suites of a file, each with the place of its name.
+    /// Returns the cases of the suites of a file, each with the position of its name.
     ///
     /// ```
     /// use admit_language::{Encoding, Workspace};
@@ -312,7 +312,7 @@ impl Workspace {
         found.collect()
     }
 
-    /// The documents of a file with what is in them: rules, variables, cases; none while the text is broken.
+    /// Returns the outline of a file: documents with rules, variables, cases; empty while the text is invalid.
     ///
     /// ```
     /// use admit_language::{Encoding, SymbolKind, Workspace};
@@ -344,7 +344,7 @@ impl Workspace {
         parts.into_iter().map(symbol).collect()
     }
 
-    /// The lines of a file from and up to which something can be folded. [`Self::symbols`] has an example.
+    /// Returns the first and last line of each foldable range of a file. [`Self::symbols`] has an example.
     #[must_use]
     pub fn folds(&self, name: &str) -> Vec<(usize, usize)> {
         self.good(name).map(symbols::folds).unwrap_or_default()
@@ -354,13 +354,13 @@ impl Workspace {
         self.files.get(name).filter(|file| file.is_good())?.good.as_ref()
     }
 
-    /// Keeps what a run of a case made of expressions, in the place of what was kept before. [`Self::cases`] has an example.
+    /// Stores the values of expressions in a run of a case, replacing the previous ones. [`Self::cases`] has an example.
     pub fn ran(&mut self, recorded: Vec<(ExpressionId, Recorded)>) {
         self.last = recorded;
     }
 
-    /// What the last run made of the expressions of a file: the ends of their lines, with the values of their parts. An
-    /// expression that was changed since has none.
+    /// Returns the values of expressions in the last run: the end of each line, with the values to show there. Expressions changed
+    /// since have none.
     #[must_use]
     pub fn values(&self, name: &str) -> Vec<(Place, String)> {
         let Some(file) = self.files.get(name) else { return Vec::new() };
@@ -376,7 +376,7 @@ impl Workspace {
     ) -> Option<T> {
         let (name, file) = self.files.get_key_value(name)?;
         let (site, offset) = Site::at(file, file.text.offset(place, self.encoding))?;
-        // Others know what they are about by themselves: no kind is looked up for them.
+        // Other expressions do not depend on a looked-up kind.
         let is_about_kinds = matches!(site.kind, Kind::Policy { .. } | Kind::Webhook(_) | Kind::State(_));
         let names = site.names(&self.known(is_about_kinds))?;
         let files: Files<'f> = self.goods();

@@ -1,5 +1,5 @@
-//! One task for each object that something has to be done about: it hears of the object's newest state, and nothing of one
-//! object waits for another.
+//! Runs one task for each object with work to do: the task receives the object's newest state, and tasks of different objects
+//! do not wait for each other.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::error;
 
-/// The tasks, by what their objects are called; `V` is what a task is told.
+/// The tasks, by the keys of their objects; `V` is the value that a task receives.
 #[derive(Debug)]
 pub(super) struct Actors<K, V> {
     known: HashMap<K, watch::Sender<V>>,
@@ -30,7 +30,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Actors<K, 
         self.known.iter()
     }
 
-    /// Starts the task of an object, which `work` makes.
+    /// Starts the task of an object; `work` creates its future.
     pub(super) fn start<F>(&mut self, key: K, value: V, work: impl FnOnce(watch::Receiver<V>) -> F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -50,7 +50,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Actors<K, 
         self.known.remove(key);
     }
 
-    /// The next task that ends; never, while there is none.
+    /// Waits for the next task that ends; for ever if there is none.
     pub(super) async fn ended(&mut self) -> K {
         loop {
             match self.tasks.join_next().await {
@@ -61,7 +61,7 @@ impl<K: Clone + Eq + Hash + Send + 'static, V: Send + Sync + 'static> Actors<K, 
         }
     }
 
-    /// Ends all tasks where they wait.
+    /// Aborts all tasks at their next await point.
     pub(super) async fn abort(&mut self) {
         self.tasks.shutdown().await;
     }

@@ -1,4 +1,4 @@
-//! PersistentVolumeClaims: each is bound to a volume of its own, which is a folder of this machine.
+//! Binds PersistentVolumeClaims: each gets its own volume, which is a folder on this machine.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::events::{Events, Note};
 use super::{Settings, node};
 use crate::telemetry::with_causes;
 
-/// First and longest wait after a request that failed.
+/// The first and the longest wait after a failed request.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
 
 struct Context {
@@ -25,7 +25,7 @@ struct Context {
     events: Events,
 }
 
-/// All claims that have yet to be bound.
+/// All claims that are not bound yet.
 pub(super) struct Claims {
     context: Arc<Context>,
     actors: Actors<String, ()>,
@@ -81,14 +81,14 @@ impl Claims {
     }
 }
 
-/// What happened to a claim.
+/// A change of a claim.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     New,
     Gone,
 }
 
-/// Tries until what the change asks for is done, or nobody wants it any more.
+/// Retries until the change is handled, or the claim is gone.
 async fn until_done(
     context: Arc<Context>,
     change: Change,
@@ -160,13 +160,13 @@ impl Context {
         Ok(())
     }
 
-    /// The volume goes with its claim, unless a Pod still works with it.
+    /// Deletes the volume of a deleted claim, unless a Pod still uses it.
     async fn release(&self, claim: &PersistentVolumeClaim) -> Result<(), kube::Error> {
         let (namespace, name) = (claim.namespace().unwrap_or_default(), claim.name_any());
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
         let volume = format!("pvc-{}", claim.uid().unwrap_or_default());
         match volumes.delete(&volume, &DeleteParams::default()).await {
-            // It was never bound by us.
+            // It was not bound by this program.
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
             Err(error) => return Err(error),
             Ok(_) => {}

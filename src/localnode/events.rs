@@ -1,4 +1,4 @@
-//! Events on Jobs and Pods, for `kubectl describe`. One that cannot be written is logged: telling a story must never stop it.
+//! Writes Events about Jobs and Pods, for `kubectl describe`. Failures are only logged: they must not stop anything else.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -11,10 +11,10 @@ use tracing::warn;
 use super::NODE;
 use crate::telemetry::with_causes;
 
-/// Longest note that the events API takes, in bytes.
+/// The longest note of an Event in bytes, by the events API.
 const MAX_NOTE: usize = 1024;
 
-/// What happened to an object.
+/// The text of an Event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
     pub(super) warning: bool,
@@ -32,7 +32,7 @@ impl Note {
     }
 }
 
-/// Tells what happened, as one of the parts of a cluster.
+/// Writes Events in the name of a component.
 #[derive(Clone)]
 pub(super) struct Events {
     client: Client,
@@ -44,7 +44,7 @@ impl Events {
         Self { client: client.clone(), component }
     }
 
-    /// Each note is an event of its own: who tells of a change does so once.
+    /// Writes an Event. Notes are not aggregated: callers report each change once.
     pub(super) async fn tell(&self, about: &ObjectReference, note: Note) {
         let Note { warning, reason, text } = note;
         let cut = text.floor_char_boundary(MAX_NOTE.min(text.len()));

@@ -1,30 +1,30 @@
-//! Which program stands for an image: images are not pulled, and nothing is unpacked.
+//! Finds the program that replaces an image: images are not pulled, and nothing is unpacked.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Last part of the name of this program's own image, whatever registry it comes from.
+/// The last part of the name of this program's own image, in any registry.
 const OWN: &str = "admit";
-/// Where this program lies in its own image, and how else commands name it.
+/// The paths of this program in its own image, as commands may name it.
 const OWN_PROGRAMS: [&str; 4] = ["/admit", "/usr/bin/admit", "/usr/local/bin/admit", "admit"];
-/// What the image of a must-gather runs when its container names no command.
+/// The program of a must-gather image if its container has no command.
 const GATHER: &str = "usr/bin/gather";
 
-/// The programs that stand for images.
+/// The programs that replace images.
 #[derive(Clone, Debug, Default)]
 pub struct Images {
     folders: BTreeMap<String, PathBuf>,
 }
 
-/// An image by name, and the folder that stands for it: `NAME=DIR`.
+/// The name of an image, and the folder that replaces it: `NAME=DIR`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunImage {
     name: String,
     folder: PathBuf,
 }
 
-/// Why a text names no image and folder.
+/// Why a text does not name an image and a folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunImageError {
     #[error("give it as NAME=DIR, such as quay.io/openshift/origin-must-gather=./gather-scripts")]
@@ -48,16 +48,16 @@ impl FromStr for RunImage {
     }
 }
 
-/// What stands for an image.
+/// The replacement of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Image {
     /// This program.
     Own,
-    /// The programs of a folder, and beside them those of this machine.
+    /// The programs of a folder, and in addition those of this machine.
     Folder(PathBuf),
 }
 
-/// A program with its arguments, as they are to be run.
+/// A program with its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Program {
     pub(super) path: PathBuf,
@@ -71,7 +71,7 @@ impl FromIterator<RunImage> for Images {
 }
 
 impl Images {
-    /// What stands for `image`; a folder that is named without a tag stands for all of them.
+    /// Returns the replacement of `image`; a folder for a name without a tag replaces all tags.
     pub(super) fn find(&self, image: &str) -> Option<Image> {
         let folder = self.folders.get(image).or_else(|| self.folders.get(repository(image)));
         if let Some(folder) = folder {
@@ -82,7 +82,7 @@ impl Images {
     }
 }
 
-/// What is told of an image that nothing stands for.
+/// Returns the error about an image without a replacement.
 pub(super) fn remedy(image: &str) -> String {
     format!(
         "no image is pulled on this machine, and {image:?} is not admit's own: start `admit up` with --run-image {image}=DIR, \
@@ -91,7 +91,7 @@ pub(super) fn remedy(image: &str) -> String {
 }
 
 impl Image {
-    /// What runs, where the container says `command` and `args`; `own` is this program.
+    /// Returns the program for `command` and `args` of the container; `own` is the path of this program.
     pub(super) fn program(&self, own: &Path, command: &[String], args: &[String]) -> Program {
         let Some((first, rest)) = command.split_first() else {
             let path = match self {
@@ -113,7 +113,7 @@ fn in_folder(folder: &Path, program: &str) -> PathBuf {
     folder.join(program.trim_start_matches('/'))
 }
 
-/// An image's name without tag and digest.
+/// Returns an image's name without tag and digest.
 fn repository(image: &str) -> &str {
     let image = image.split('@').next().unwrap_or(image);
     match image.rsplit_once(':') {

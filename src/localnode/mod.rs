@@ -1,14 +1,14 @@
-//! Jobs and Pods on this machine, for an API server that has no cluster behind it: what Job controller, scheduler, kubelet
-//! and volume binder do.
+//! Runs Jobs and Pods on this machine, for an API server without a cluster: does the work of Job controller, scheduler, kubelet
+//! and volume binder.
 //!
 //! ```text
 //! Job ──jobs──► Pod ──pods──► `admit supervise` (one for each container) ──► the container's program
 //!                              environment, volumes, mounts, token, log       and whatever that starts
 //! ```
 //!
-//! Works over kube clients alone, and decides nothing about any other kind. Programs run as this process' user, with the
-//! files of this machine: an image is a name for a program here, see [`Images`]. What a Pod asks for and does not get is
-//! told in an event. May use: telemetry, private, a kube client handed in.
+//! It uses only kube clients, and handles no other kinds. Programs run as this process' user, with the
+//! files of this machine: an image is the name of a program here, see [`Images`]. Fields of a Pod that are not supported are
+//! reported in an Event. May use: telemetry, private, a kube client handed in.
 
 mod actors;
 mod cgroups;
@@ -50,11 +50,11 @@ use crate::telemetry::with_causes;
 /// The name of the only node.
 pub const NODE: &str = "admit-local";
 
-/// The environment variable that tells a container where its volumes are, where they cannot be mounted at their paths: a
+/// The environment variable with the folders of a container's volumes, if they cannot be mounted at their paths: a
 /// JSON object from path to folder.
 pub const MOUNTS: &str = "ADMIT_MOUNTS";
 
-/// Where a path of a container is on this machine: in a volume that could not be mounted, or where it says.
+/// Translates a path in a container: to the folder of a volume that could not be mounted, or to itself.
 #[must_use]
 pub fn mounted(path: &Path) -> PathBuf {
     let volumes = std::env::var(MOUNTS).ok().and_then(|text| serde_json::from_str(&text).ok());
@@ -70,12 +70,12 @@ fn below(volumes: &BTreeMap<PathBuf, PathBuf>, path: &Path) -> PathBuf {
     }
 }
 
-/// Clients of the API server, each under the name of the part that it speaks for. They may do everything.
+/// Clients of the API server, each in the name of the component that it acts for. They may do everything.
 #[derive(Clone)]
 pub struct Clients {
     /// The Job controller.
     pub jobs: Client,
-    /// Scheduler, volume binder and node.
+    /// Scheduler, volume binder and kubelet.
     pub node: Client,
 }
 
@@ -85,20 +85,20 @@ impl std::fmt::Debug for Clients {
     }
 }
 
-/// What runs where, and how fast.
+/// The settings for running Pods.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Folder for what Pods write, their logs and the volumes of claims.
+    /// The folder for data of Pods, their logs and the volumes of claims.
     pub folder: PathBuf,
-    /// This program, which runs in the place of its own image and supervises each container.
+    /// The path of this program, which replaces its own image and supervises each container.
     pub program: PathBuf,
     pub images: Images,
-    /// The logs of the Pods, for whoever shows them.
+    /// The logs of the Pods, shared with the API server.
     pub logs: Logs,
-    /// Where a container finds the API server, and the authority of its certificate.
+    /// The address of the API server for containers, and the authority of its certificate.
     pub api: ApiServer,
     pub pace: Pace,
-    /// Pods that run at a time.
+    /// The most Pods that run at a time.
     pub pods: usize,
 }
 
@@ -110,19 +110,19 @@ pub struct ApiServer {
     pub ca: String,
 }
 
-/// How long failures are waited for.
+/// The waits after failures.
 #[derive(Clone, Debug)]
 pub struct Pace {
-    /// Before a Job's first failed Pod is replaced; twice as long after each failure.
+    /// Before a Job's first failed Pod is replaced; doubled after each failure.
     pub job_backoff: Duration,
-    /// Before a container is started again; twice as long after each failure.
+    /// Before a container is restarted; doubled after each failure.
     pub crash_backoff: Duration,
-    /// What is left to Pods when this process is asked to end, whatever grace they ask for themselves.
+    /// The time that Pods get when this process has to end, whatever grace period they have.
     pub farewell: Duration,
 }
 
 impl Default for Pace {
-    /// As in a cluster.
+    /// Returns the values of a cluster.
     fn default() -> Self {
         Self {
             job_backoff: Duration::from_secs(10),
@@ -132,7 +132,7 @@ impl Default for Pace {
     }
 }
 
-/// Pods that run at a time where nobody says otherwise: as many as a kubelet takes.
+/// The default number of Pods that run at a time, that of a kubelet.
 pub const MAX_PODS: usize = 110;
 
 /// Why this part of the process stopped.
@@ -148,10 +148,10 @@ pub enum RunError {
     Node(#[source] Box<kube::Error>),
 }
 
-/// Runs Jobs and Pods until `shutdown` is cancelled; then ends what runs, and returns when all of it has ended.
+/// Runs Jobs and Pods until `shutdown` is cancelled; then stops the Pods, and returns when all have ended.
 ///
 /// # Errors
-/// When the folder cannot be used, or the API server does not take the node.
+/// When the folder cannot be used, or the API server rejects the node.
 pub async fn run(clients: Clients, settings: Settings, shutdown: CancellationToken) -> Result<(), RunError> {
     let settings = Arc::new(settings);
     node::folder(&settings)?;
@@ -188,7 +188,7 @@ async fn follow(
                     jobs.look(job.namespace().unwrap_or_default(), job.name_any());
                 }
                 Ok(Event::Init) => {}
-                // Those that went unseen are found missing when they are looked at.
+                // Jobs that were deleted unseen are found missing in their sync.
                 Ok(Event::InitDone) => jobs.look_at_all(),
                 Err(error) => warn!(kind = "Job", error = with_causes(&error), "watch interrupted"),
             },
@@ -218,7 +218,7 @@ async fn follow(
     }
 }
 
-/// What happens to the Secrets, or ConfigMaps: of these the names are enough, and no content is held here.
+/// Watches Secrets or ConfigMaps: only their names are needed, and no contents are kept here.
 fn changes<K>(
     clients: &Clients,
     kind: Kind,
@@ -241,7 +241,7 @@ where
                 name: object.name_any(),
             })),
             Ok(Event::Init | Event::InitApply(_)) => None,
-            // Between two watches anything may have happened.
+            // Changes between two watches may be missed.
             Ok(Event::InitDone) => Some(Ok(Change::Any)),
             Err(error) => Some(Err((kind.word(), error))),
         })

@@ -1,4 +1,4 @@
-//! The node that Pods are bound to, as an object, and its folder on this machine.
+//! Creates the Node object that Pods are bound to, and its folder on this machine.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use serde_json::json;
 use super::{MAX_PODS, NODE, RunError, Settings};
 use crate::private;
 
-/// Whose fields of the node these are.
+/// The field manager of the Node.
 const MANAGER: &str = "admit-local-node";
 
-/// Makes the folder for its owner alone: Pods keep Secrets in it.
+/// Creates the folder, readable by its owner only, since Pods keep Secrets in it.
 pub(super) fn folder(settings: &Settings) -> Result<(), RunError> {
     for path in [settings.folder.clone(), pods(&settings.folder), claims(&settings.folder)] {
         private::make_folder(&path).map_err(|source| RunError::Folder { path, source })?;
@@ -23,22 +23,22 @@ pub(super) fn folder(settings: &Settings) -> Result<(), RunError> {
     Ok(())
 }
 
-/// What belongs to one Pod each.
+/// Returns the folder with a folder for each Pod.
 pub(super) fn pods(folder: &Path) -> PathBuf {
     folder.join("pods")
 }
 
-/// What outlives Pods: the volumes of claims.
+/// Returns the folder of claims' volumes, which outlive Pods.
 fn claims(folder: &Path) -> PathBuf {
     folder.join("volumes")
 }
 
-/// The folder of a claim's volume.
+/// Returns the folder of a claim's volume.
 pub(super) fn of_claim(folder: &Path, namespace: &str, claim: &str) -> PathBuf {
     claims(folder).join(namespace).join(claim)
 }
 
-/// What the node says of itself, for Pods that choose.
+/// Returns the labels of the Node, for node selectors.
 pub(super) fn labels() -> BTreeMap<&'static str, &'static str> {
     BTreeMap::from([
         ("kubernetes.io/hostname", NODE),
@@ -55,7 +55,7 @@ fn arch() -> &'static str {
     }
 }
 
-/// Stores the node, ready.
+/// Creates or updates the Node with the condition Ready.
 pub(super) async fn register(client: &Client) -> Result<(), RunError> {
     let now = Timestamp::now().strftime("%FT%TZ").to_string();
     let room = json!({"pods": MAX_PODS.to_string()});

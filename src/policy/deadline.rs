@@ -1,5 +1,5 @@
-//! Ends work in time: deadlines, and a function that long work calls between its steps. The caller brings the clock, since
-//! this package reads none.
+//! Limits the time of work: deadlines, and a callback that long work calls between its steps. The caller supplies the clock, since this
+//! package reads none.
 
 use std::cell::Cell;
 use std::fmt;
@@ -50,7 +50,7 @@ impl fmt::Debug for Deadline<'_> {
 }
 
 thread_local! {
-    /// What whoever works on this thread wants to be asked now and then.
+    /// The function that the work on this thread calls between its steps.
     static ASKED: Cell<fn()> = const { Cell::new(nothing) };
 }
 
@@ -95,7 +95,7 @@ pub fn unasked<T>(work: impl FnOnce() -> T) -> T {
 /// assert_eq!(ASKED.get(), 0);
 /// ```
 pub fn asking<T>(ask: fn(), work: impl FnOnce() -> T) -> T {
-    /// Puts back what was asked before, however the work ended.
+    /// Restores the previous function, however the work ends.
     struct Before(fn());
     impl Drop for Before {
         fn drop(&mut self) {

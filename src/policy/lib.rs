@@ -8,16 +8,16 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | `deadline` | when long work ends before it is done | nothing of ours |
-//! | [`release`] | which Kubernetes release is followed | nothing of ours |
-//! | `recent` | which values are kept within a bound | nothing of ours |
+//! | `deadline` | when long work is interrupted | nothing of ours |
+//! | [`release`] | which Kubernetes release is imitated | nothing of ours |
+//! | `recent` | a bounded cache of values | nothing of ours |
 //! | `read` | texts to JSON, manifests with positions, typed fields, paths | nothing of ours |
 //! | `patch` | JSON patches and merge patches | deadline, read |
-//! | `request` | what is asked: a request, a review, and whom to ask about access, exceptions, namespaces and params | deadline, read |
-//! | `report` | what was decided, and what expressions did meanwhile | deadline, request |
+//! | `request` | the request or review, and the interfaces to authorizer, exceptions, namespaces and params | deadline, read |
+//! | `report` | the decision, and the recorded evaluation of expressions | deadline, request |
 //! | `schema` | defaults, pruning and validation by a structural schema, metadata of objects | deadline, read, release |
-//! | `exception` | which requests policies let through, and until when | read, report, request, schema |
-//! | `crd` | which definitions may be registered, and what they make of custom resources | deadline, read, recent, release, report, schema |
+//! | `exception` | which requests are admitted although policies deny them, and until when | read, report, request, schema |
+//! | `crd` | registration of definitions; defaulting and validation of custom resources | deadline, read, recent, release, report, schema |
 //! | `matching` | which requests a policy, a binding or a webhook matches | deadline, read, request |
 //! | `vap` | what a ValidatingAdmissionPolicy says of a request, and a MutatingAdmissionPolicy makes of it | deadline, exception, matching, patch, read, release, report, request, schema |
 //! | `webhook` | whether a webhook configuration is valid, and which webhooks a request reaches | matching, read, report, request, schema, vap |
@@ -94,7 +94,7 @@ pub use self::set::{LoadErrorKind, PolicySet, PolicySetBuilder};
 pub use admit_apimachinery::names::NameRule;
 pub use admit_apimachinery::status::StatusCause;
 
-// What a set holds, and what it asks its callers for.
+// The contents of a set, and what it needs from its callers.
 pub use self::read::decode::{DecodeError, FieldsError};
 pub use self::read::object::Object;
 pub use self::read::path::Path;
@@ -115,7 +115,7 @@ pub use self::vap::{
 pub use self::exception::is_exception;
 pub use self::request::exceptions::{Exceptions, PolicyException};
 
-// How evaluations are watched and ended.
+// Observing and interrupting evaluations.
 pub use self::deadline::{Deadline, Interrupted, Pace, asking, unasked};
 pub use self::report::options::EvalOptions;
 pub use self::report::recording::{

@@ -1,4 +1,4 @@
-//! Values by keys, within a bound: those that were asked for last are kept.
+//! Implements a bounded map that keeps the most recently used entries.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -9,13 +9,13 @@ use std::hash::Hash;
 pub(crate) struct Recent<K, V> {
     newer: HashMap<K, (V, usize)>,
     older: HashMap<K, (V, usize)>,
-    /// Of the newer half.
+    /// The weight of the newer half.
     weight: usize,
     most: usize,
 }
 
 impl<K: Eq + Hash, V: Clone> Recent<K, V> {
-    /// For values of which `most` weigh what one half holds.
+    /// Creates a map each of whose two halves holds values with a weight of up to `most`.
     pub(crate) fn of(most: usize) -> Self {
         Self { newer: HashMap::new(), older: HashMap::new(), weight: 0, most }
     }

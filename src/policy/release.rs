@@ -1,24 +1,23 @@
-//! Which Kubernetes release is followed: of the languages of expressions, their costs, the formats that are checked, and what
-//! an update may leave as it was.
+//! Selects the Kubernetes release to imitate: its CEL versions and costs, the formats that it checks, and its ratcheting of updates.
 //!
-//! One release is followed by all work of a server; only a comparison of releases asks for another, for the work that it
-//! hands to [`following`]. What was compiled under a release keeps its language and costs.
+//! A server imitates one release all the time; only a comparison of releases selects another one, for the work inside [`following`]. A
+//! compiled expression keeps the language and costs of the release under which it was compiled.
 
 use std::cell::Cell;
 
 use admit_cel::Version;
 
-/// The release that is followed where nobody asks for another.
+/// The release that is imitated by default.
 pub const FOLLOWED: Version = Version(1, 36);
 
 /// Definitions may let a rule see an absent old value, and updates leave invalid values as they are (apiextensions-apiserver
 /// `pkg/features/kube_features.go`, `CRDValidationRatcheting`: on from 1.30).
 const RATCHETING: Version = Version(1, 30);
-/// Policies and match conditions count what Kubernetes' own libraries cost (apiserver `pkg/features/kube_features.go`,
-/// `StrictCostEnforcementForVAP`: on from 1.32).
+/// From 1.32 on, policies and match conditions pay the cost of Kubernetes' own libraries (apiserver `pkg/features/kube_features.go`,
+/// `StrictCostEnforcementForVAP`).
 const STRICT_COSTS: Version = Version(1, 32);
-/// `k8s-short-name` and `k8s-long-name` came with compatibility version 1.34 (apiextensions-apiserver
-/// `pkg/apiserver/validation/formats.go`), which the release after it has.
+/// `k8s-short-name` and `k8s-long-name` have compatibility version 1.34 (apiextensions-apiserver
+/// `pkg/apiserver/validation/formats.go`), which applies from the next release on.
 const NAME_FORMATS: Version = Version(1, 35);
 /// Estimates know how long a name may be (apiextensions-apiserver v0.37.0-beta.0 `pkg/apiserver/schema/cel/model/schemas.go`).
 const BOUNDED_NAMES: Version = Version(1, 37);
@@ -27,7 +26,7 @@ thread_local! {
     static ASKED: Cell<Version> = const { Cell::new(FOLLOWED) };
 }
 
-/// Runs `work` as a server of `release` would: what it compiles, estimates, validates and evaluates on this thread.
+/// Runs `work` as a server of `release` would: on this thread, it compiles, estimates, validates and evaluates under that release.
 ///
 /// ```
 /// use admit_cel::Version;
@@ -39,7 +38,7 @@ thread_local! {
 /// assert!(!release::following(Version(1, 30), checks) && release::following(Version(1, 31), checks) && checks());
 /// ```
 pub fn following<T>(release: Version, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was followed before, however the work ended.
+    /// Restores the previous release, however the work ends.
     struct Before(Version);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -50,7 +49,7 @@ pub fn following<T>(release: Version, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The release that the work of this thread follows; [`following`] asks for another.
+/// Returns the release that this thread imitates; [`following`] selects another.
 pub fn followed() -> Version {
     ASKED.get()
 }

@@ -49,13 +49,13 @@ pub struct Port {
 /// What the TLS handshake established about the client.
 #[derive(Debug, Default)]
 pub struct Caller {
-    /// The client's certificate, which the verifier of the TLS configuration has accepted.
+    /// The client's certificate, which was accepted by the verifier of the TLS configuration.
     pub certificate: Option<CertificateDer<'static>>,
-    /// The certificates that it came with, which may lead to an authority.
+    /// The certificates sent with it, which may form a chain to an authority.
     pub intermediates: Vec<CertificateDer<'static>>,
     /// The protocol that both sides agreed on (ALPN).
     pub protocol: Option<Vec<u8>>,
-    /// The address that the connection comes from.
+    /// The client's IP address.
     pub address: Option<IpAddr>,
 }
 
@@ -70,7 +70,7 @@ pub enum Event<'a> {
 
 /// Serves the requests of a connection. Each connection is given a clone.
 pub trait Host: Clone + Send + Sync + 'static {
-    /// Why a connection ended early; logged for whoever looks for it.
+    /// Why a connection ended early; it is logged.
     type Error: fmt::Display + Send;
 
     /// Serves a connection until it ends. Implementations run it by [`Guest::see_out`], which says when to stop.
@@ -92,7 +92,7 @@ pub trait Host: Clone + Send + Sync + 'static {
 /// Serves a port until `shutdown`, then lets open requests finish within [`Limits::drain`].
 ///
 /// # Errors
-/// When the system gives no thread, or the listener itself fails; trouble with one connection ends that connection only.
+/// When a thread cannot be started, or the listener itself fails; errors of one connection end only that connection.
 pub async fn serve<H: Host>(
     port: Port,
     host: H,
@@ -129,8 +129,8 @@ pub async fn serve<H: Host>(
 /// What a connection needs for its TLS handshake: the thread that runs it, and the configuration.
 type In<'a> = (&'a Door, &'a watch::Receiver<Arc<ServerConfig>>);
 
-/// The next connection, its way in where it needs one, and a place for it; none where the one that came has gone, or the
-/// system has no room for it.
+/// Accepts the next connection, with its TLS handshake if there is one, and its place. None if the connection is gone already, or
+/// the system has no resources for it.
 async fn accept(
     listener: &TcpListener,
     door: Option<In<'_>>,
@@ -214,7 +214,7 @@ async fn talked<H: Host>(
     host.clone().talk(stream, caller, guest).await.map_err(Ended::Talk)
 }
 
-/// Errors of `accept` that say nothing about the listener.
+/// Whether an error of `accept` concerns one connection and not the listener.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -222,7 +222,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// ENFILE, EMFILE, ENOMEM and ENOBUFS: connections that end give back what is missing.
+/// Whether the error is ENFILE, EMFILE, ENOMEM or ENOBUFS: connections that end free these resources.
 fn is_exhaustion(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(12 | 23 | 24 | 105))
 }

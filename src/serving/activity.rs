@@ -13,9 +13,9 @@ pub struct Activity(Arc<Counts>);
 #[derive(Debug)]
 struct Counts {
     begun: AtomicU64,
-    /// INVARIANT: never more than have begun; read before those, so that equal numbers were equal at that moment.
+    /// INVARIANT: never more than `begun`; read before it, so that equal numbers were equal at that moment.
     ended: AtomicU64,
-    /// Milliseconds from `began` to when something was last heard from the caller, or answered.
+    /// Milliseconds from `began` to the last activity of the caller, or the last response.
     stirred: AtomicU64,
     began: Instant,
 }
@@ -26,7 +26,7 @@ struct Counts {
 pub struct UnderWay(Activity);
 
 impl Activity {
-    /// The counts of a connection that begins now; with the same `began`, idle times of connections can be compared.
+    /// Creates the counts of a new connection; with the same `began`, idle times of connections can be compared.
     pub(crate) fn since(began: Instant) -> Self {
         let counts =
             Counts { begun: AtomicU64::new(0), ended: AtomicU64::new(0), stirred: AtomicU64::new(0), began };
@@ -41,13 +41,13 @@ impl Activity {
         UnderWay(self.clone())
     }
 
-    /// Idleness begins anew: a handshake is over, or a head begins.
+    /// Restarts the idle time: a handshake is over, or a request head begins.
     pub(crate) fn stirs(&self) {
         let now = Instant::now().duration_since(self.0.began);
         self.0.stirred.store(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), Ordering::Release);
     }
 
-    /// How long nothing has been under way; none while a request is.
+    /// Returns for how long no request was in flight; None while one is.
     pub(crate) fn idle(&self, now: Instant) -> Option<Duration> {
         let ended = self.0.ended.load(Ordering::Acquire);
         let stirred = self.0.began + Duration::from_millis(self.0.stirred.load(Ordering::Acquire));
@@ -60,7 +60,7 @@ impl Activity {
         self.idle(Instant::now()).is_none()
     }
 
-    /// Ready once nothing was under way for as long as `limit`, and before twice that.
+    /// Completes after the connection was idle for `limit`, before twice that time.
     pub(crate) async fn idle_for(&self, limit: Duration) {
         loop {
             let left = self.idle(Instant::now()).map_or(limit, |idle| limit.saturating_sub(idle));
@@ -71,13 +71,13 @@ impl Activity {
         }
     }
 
-    /// Whether the head of a request has ever come.
+    /// Whether a request head was ever received.
     pub(crate) fn has_asked(&self) -> bool {
         self.begun() > 0
     }
 
-    /// The beginnings and the ends of requests so far. Where one request follows the other, an odd number means that one is
-    /// under way.
+    /// Returns the number of beginnings and ends of requests so far. If requests do not overlap, an odd number means that one is
+    /// in flight.
     pub(crate) fn turns(&self) -> u64 {
         self.0.ended.load(Ordering::Acquire) + self.begun()
     }

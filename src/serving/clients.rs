@@ -1,5 +1,5 @@
-//! Which client certificates are accepted beyond what their authorities say: a verifier that leaves signatures and chains
-//! to another one, and judges its verdict.
+//! Verifies client certificates with additional rules: delegates signatures and chains to another verifier, and decides by its
+//! verdict.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use rustls::pki_types::{CertificateDer, UnixTime};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
 
-/// What the authorities say of a certificate.
+/// The verdict of the authorities about a certificate.
 pub type Verdict = Result<ClientCertVerified, Error>;
 
-/// A verifier that asks `by_authorities` for everything, and has `judge` decide about certificates, which may ask for the
+/// Creates a verifier that delegates to `by_authorities`, but lets `judge` decide about certificates; `judge` may request the
 /// verdict of the authorities.
 pub fn judged(
     by_authorities: Arc<dyn ClientCertVerifier>,
@@ -21,8 +21,8 @@ pub fn judged(
     Arc::new(Judged { by_authorities, judge, optional: false })
 }
 
-/// A verifier that lets in whoever has the key of the certificate that is shown, and whoever shows none. INVARIANT: whoever
-/// serves with it has the certificate verified before its name counts.
+/// Creates a verifier that accepts any client that has the key of its certificate, and clients without one. INVARIANT: its user
+/// verifies the certificate before trusting the name in it.
 pub fn anybody(by_authorities: Arc<dyn ClientCertVerifier>) -> Arc<dyn ClientCertVerifier> {
     let judge = |_: &dyn Fn() -> Verdict, _: &CertificateDer<'_>| Ok(ClientCertVerified::assertion());
     Arc::new(Judged { by_authorities, judge, optional: true })
@@ -31,7 +31,7 @@ pub fn anybody(by_authorities: Arc<dyn ClientCertVerifier>) -> Arc<dyn ClientCer
 struct Judged<J> {
     by_authorities: Arc<dyn ClientCertVerifier>,
     judge: J,
-    /// Nobody needs a certificate, whatever the authorities ask.
+    /// Whether clients need no certificate, whatever the authorities require.
     optional: bool,
 }
 

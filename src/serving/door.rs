@@ -19,20 +19,20 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// Connections that are taken from the system before the thread of handshakes has looked at them. Further ones wait with the
-/// system: taken at once, the thousands that a time limit closes together, and that come again together, would stand before
-/// every request.
+/// Connections that are accepted before the handshake thread has started with them. Further ones wait in the system's queue:
+/// accepted immediately, thousands that were closed together by a time limit, and reconnect together, would delay every
+/// request.
 const AHEAD: usize = 32;
 
 /// Runs the TLS handshakes of a port; those in progress are aborted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Door {
-    /// None once it closes.
+    /// None while closing.
     runtime: Option<Runtime>,
     ahead: Arc<Semaphore>,
 }
 
-/// Permission to accept another connection; it ends when that connection's handshake has begun.
+/// Permission to accept another connection; released when that connection's handshake has begun.
 #[derive(Debug)]
 pub(crate) struct Turn {
     _leave: Option<OwnedSemaphorePermit>,
@@ -45,7 +45,7 @@ pub(crate) struct Entry {
     turn: Turn,
 }
 
-/// Ends a task with the value; one that has ended is left alone.
+/// Aborts a task when dropped, unless it has ended.
 struct AbortOnDrop(AbortHandle);
 
 impl Drop for AbortOnDrop {
@@ -67,7 +67,7 @@ pub enum NoEntry {
 
 impl Door {
     /// # Errors
-    /// When the system gives no thread.
+    /// When a thread cannot be started.
     pub(crate) fn open() -> io::Result<Self> {
         let mut builder = Builder::new_multi_thread();
         builder
@@ -78,9 +78,9 @@ impl Door {
             .map(|runtime| Self { runtime: Some(runtime), ahead: Arc::new(Semaphore::new(AHEAD)) })
     }
 
-    /// Waits until few enough connections wait for their handshake to accept another.
+    /// Waits until another connection may be accepted, because few enough wait for their handshake.
     pub(crate) async fn turn(&self) -> Turn {
-        // Nobody closes it.
+        // The semaphore is never closed.
         Turn { _leave: Arc::clone(&self.ahead).acquire_owned().await.ok() }
     }
 
@@ -95,27 +95,27 @@ impl Door {
 impl Drop for Door {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
-            // Waiting for the thread is not allowed where others are served.
+            // Waiting for the thread is not allowed in an async context.
             runtime.shutdown_background();
         }
     }
 }
 
 impl Entry {
-    /// Performs the handshake of a connection, which may take as long as `limit`.
+    /// Performs the handshake of a connection, within `limit`.
     pub(crate) async fn shake(
         self,
         stream: TcpStream,
         limit: Duration,
     ) -> Result<TlsStream<TcpStream>, NoEntry> {
         let accepting = self.acceptor.accept(stream);
-        // The stream stays with the runtime that accepted it, whose events wake the handshake wherever it runs.
+        // The stream stays with the runtime that accepted it, whose events wake the handshake on any thread.
         let turn = self.turn;
         let shaken = self.handshakes.spawn(async move {
             drop(turn);
             timeout(limit, accepting).await
         });
-        // Whoever gives up waiting gives up the connection, too.
+        // If the caller stops waiting, the handshake is aborted.
         let _given_up = AbortOnDrop(shaken.abort_handle());
         match shaken.await {
             Ok(Ok(shaken)) => Ok(shaken?),

@@ -1,4 +1,4 @@
-//! Drives one accepted connection until it ends, is idle for too long, has to make room for another, or the port
+//! Drives one accepted connection until it ends, is idle for too long, has to make room for another, or the listener
 //! drains.
 
 use std::future::{Future, pending};
@@ -11,20 +11,20 @@ use tokio_util::sync::CancellationToken;
 use crate::activity::Activity;
 use crate::places::Place;
 
-/// How long a connection that makes room may take to tell the other side so.
+/// How long a graceful close may take for a connection that makes room.
 const FAREWELL: Duration = Duration::from_millis(250);
 
-/// Time limits for the clients of a port.
+/// Time limits for the clients of a listener.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// For a handshake, and for the head of a request from its first byte.
+    /// For a handshake, and for a request head from its first byte.
     pub head: Duration,
-    /// The first head must be complete within this time of the handshake: clients connect in order to ask, and a
-    /// connection that says nothing costs its client less than the server.
+    /// From the handshake to the end of the first request head: clients connect in order to send requests, and an
+    /// idle connection costs its client less than the server.
     pub first_head: Duration,
-    /// How long a connection may lie idle between requests.
+    /// For idle time between requests.
     pub idle: Duration,
-    /// How long open requests may go on after the listener closed.
+    /// For requests in flight after the listener closed.
     pub drain: Duration,
 }
 
@@ -33,18 +33,18 @@ pub struct Limits {
 pub struct Guest {
     pub(crate) place: Place,
     pub(crate) limits: Limits,
-    /// Nothing new is begun any more.
+    /// Cancelled when no new request is served.
     draining: CancellationToken,
 }
 
 impl Guest {
-    /// An accepted connection of a port that never drains.
+    /// Creates a connection that never drains.
     #[must_use]
     pub fn new(place: Place, limits: Limits) -> Self {
         Self { place, limits, draining: CancellationToken::new() }
     }
 
-    /// An accepted connection of a port that begins nothing new once `draining` is cancelled.
+    /// Creates a connection that serves no new request once `draining` is cancelled.
     pub(crate) fn of(draining: &CancellationToken, place: Place, limits: Limits) -> Self {
         Self { place, limits, draining: draining.clone() }
     }
@@ -55,12 +55,12 @@ impl Guest {
         &self.place.activity
     }
 
-    /// Returns when the port begins nothing new any more: answers that have no end of their own are to end.
+    /// Completes when no new request is served: endless responses such as watches must end.
     pub fn drains(&self) -> impl Future<Output = ()> + Send + use<> {
         self.draining.clone().cancelled_owned()
     }
 
-    /// Returns when there is nothing to wait for in a handshake: another needs the room, or no request would be begun after it.
+    /// Completes when a handshake is pointless: another connection needs the place, or no request would be served after it.
     pub(crate) async fn is_unwelcome(&self) {
         tokio::select! {
             () = self.place.is_wanted() => {}
@@ -80,7 +80,7 @@ impl Guest {
         let mut connection = pin!(connection);
         let patience = tokio::select! {
             ended = connection.as_mut() => return ended,
-            // The drain of the port bounds it.
+            // Limited by the drain of the listener.
             () = self.draining.cancelled() => None,
             patience = self.is_to_go() => Some(patience),
         };
@@ -92,8 +92,8 @@ impl Guest {
         }
     }
 
-    /// Returns when the connection is to go, with how long its farewell may take: whoever lay idle may be far away, and nobody
-    /// waits for the place.
+    /// Completes when the connection must close; returns how long that may take: the client of an idle connection may be far away, and
+    /// nobody waits for the place then.
     async fn is_to_go(&self) -> Duration {
         let silent = async {
             sleep(self.limits.first_head).await;
@@ -108,7 +108,7 @@ impl Guest {
         }
     }
 
-    /// Returns when a connection has had the time to say farewell, and to answer the request that came just then.
+    /// Completes when a connection has had time to close, and to answer a request that arrived meanwhile.
     async fn gone(&self, patience: Duration) {
         loop {
             sleep(patience).await;

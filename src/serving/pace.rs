@@ -26,21 +26,21 @@ pub struct Paced<S> {
     stream: S,
     activity: Activity,
     head_limit: Duration,
-    /// None where another layer makes sure that responses are read.
+    /// None if another layer ensures that responses are read.
     untaken_limit: Option<Duration>,
-    /// When the head began that arrives.
+    /// When the request head that is arriving began.
     begun: Option<Instant>,
-    /// The count at which it began: with another, that head is whole, even where nothing was read meanwhile.
+    /// The request count when it began: if the count has changed, that head is complete, even if nothing was read meanwhile.
     head: u64,
-    /// Wakes the task at the latest when the time of the head is over. It stays set from one head to the next and is set
-    /// anew where it rings too early: to set a timer that is the earliest of all wakes the runtime, and every head's would be.
+    /// Wakes the task at the end of the head's time limit. It stays set from one head to the next, and is reset if it fires too early:
+    /// setting a timer that is the earliest of all wakes the runtime, and that would happen for every head.
     alarm: Option<Pin<Box<Sleep>>>,
-    /// Runs while the other side takes nothing.
+    /// Runs while the other side reads nothing.
     stuck: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Paced<S> {
-    /// `head` is how long a head may take from its first byte, and `untaken` how long a piece of an answer may lie.
+    /// Creates a stream; `head` limits the time for a request head from its first byte, and `untaken` the time for reading a chunk.
     pub fn new(stream: S, activity: Activity, head: Duration, untaken: Option<Duration>) -> Self {
         Self {
             stream,
@@ -54,7 +54,7 @@ impl<S> Paced<S> {
         }
     }
 
-    /// Whether the time is over of a head that began then; else the task is woken when it is.
+    /// Whether the time limit of a head that began at `begun` is over; otherwise the task is woken then.
     fn is_over(&mut self, begun: Instant, cx: &mut Context<'_>) -> bool {
         let end = begun + self.head_limit;
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(end)));
@@ -67,7 +67,7 @@ impl<S> Paced<S> {
         false
     }
 
-    /// What came of an attempt to write, unless nothing has come of any for too long.
+    /// Returns the result of a write, or an error if no write has made progress for too long.
     fn within_limit<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stuck = None;
@@ -105,7 +105,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
             let now = Instant::now();
             this.begun = Some(now);
             this.activity.stirs();
-            // Registers the task, which may wait for nothing but the next byte from here on.
+            // Registers the task, which may only wait for the next byte from now on.
             this.is_over(now, cx);
         }
         Poll::Ready(Ok(()))
@@ -156,7 +156,7 @@ mod tests {
         let activity = Activity::since(Instant::now());
         let mut paced = Paced::new(server, activity.clone(), LIMIT, Some(LIMIT));
         let mut byte = [0];
-        // Idle: nothing arrives for long, and nothing happens.
+        // An idle connection: nothing arrives for long, and it is not closed.
         assert!(timeout(LIMIT * 10, paced.read(&mut byte)).await.is_err());
 
         client.write_all(b"PO").await.unwrap();
@@ -168,7 +168,7 @@ mod tests {
         drop(under_way);
         client.write_all(b"P").await.unwrap();
         paced.read_exact(&mut byte).await.unwrap();
-        // Answered at once, before anything else was read.
+        // Answered immediately, before anything else was read.
         drop(activity.begin());
         assert!(timeout(LIMIT * 10, paced.read(&mut byte)).await.is_err(), "idle again");
 
@@ -186,7 +186,7 @@ mod tests {
         let error = timeout(LIMIT * 2, paced.write_all(b"more")).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
 
-        // Taken a little at a time, it is taken.
+        // A slow reader makes progress.
         let (mut client, server) = duplex(4);
         let mut paced = Paced::new(server, Activity::since(Instant::now()), LIMIT, Some(LIMIT));
         let answering = tokio::spawn(async move { paced.write_all(&[b'a'; 12]).await });

@@ -16,22 +16,22 @@ use tokio_util::sync::CancellationToken;
 
 use crate::activity::Activity;
 
-/// Descriptors that are kept for everything else: files, stores, the cluster, other ports.
+/// File descriptors that are reserved for everything else: files, stores, the cluster, other listeners.
 const OTHER_DESCRIPTORS: usize = 128;
-/// Connections that have asked for nothing for so long since their handshake go before all others, such as those that an
-/// API server keeps open between its reviews. Whoever connects to ask has asked by then.
+/// Connections that have sent no request for this time since their handshake are closed first, such as those that an
+/// API server keeps open between its reviews. Clients that connect to send a request have done so by then.
 const CONNECTED_TO_ASK: Duration = Duration::from_secs(2);
-/// How long one that is to go may take, before another is chosen: its farewell, and a moment.
+/// How long a connection may take to close before another is chosen: a graceful close, and a moment.
 const ROOM: Duration = Duration::from_millis(300);
-/// A place in so many is kept free where there are many: who makes room takes a while to go, and nobody who comes meanwhile
-/// waits for that.
+/// One place out of this many is kept free: closing a connection takes a while, and new clients do not wait for
+/// that.
 const ONE_KEPT_FREE_OF: usize = 64;
-/// How many are chosen to go at a time: to look at all connections costs as much as a handshake, and whoever holds all places
-/// and comes again as soon as one is closed makes thousands of others go in a second.
+/// How many connections are chosen to close at a time: scanning all of them costs as much as a handshake, and a client that holds
+/// all places and reconnects immediately would cause thousands of scans per second.
 const CHOSEN: usize = 64;
-/// How long a choice holds, before one that has been silent for longer may have come to be.
+/// How long a choice is valid, before another connection may be idle for longer.
 const CHOICE: Duration = Duration::from_millis(100);
-/// The least time between two log lines about a lack of room, of which there might be thousands a second.
+/// The least time between two log lines about a lack of places, of which there might be thousands a second.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// The limit on connections of a port, and the connections that count against it.
@@ -39,7 +39,7 @@ const TELL_AGAIN: Duration = Duration::from_secs(60);
 pub struct Places {
     most: usize,
     free: Arc<Semaphore>,
-    /// When fewer are free, somebody goes for each who comes.
+    /// If fewer places are free, a connection is closed for each new one.
     kept_free: usize,
     taken: Arc<Mutex<HashMap<u64, Taken>>>,
     next: AtomicU64,
@@ -52,18 +52,18 @@ pub struct Places {
 struct Taken {
     activity: Activity,
     leave: CancellationToken,
-    /// It was asked to go. The token knows, too, and has a lock.
+    /// Whether it was asked to close. The token has the same information, but behind a lock.
     leaves: bool,
 }
 
-/// Who goes next, chosen for a while. They are taken from the end.
+/// The connections to close next, valid for a while. They are taken from the end.
 #[derive(Debug, Default)]
 struct Leaving {
     chosen: Option<Instant>,
     next: Vec<(Idle, u64)>,
 }
 
-/// The greatest goes first: those that connected and said nothing, then those that have lain idle for longest.
+/// The greatest is closed first: connections without any request, then those that were idle for longest.
 type Idle = (bool, Duration);
 
 /// One connection's share of the limit, released when this is dropped.
@@ -77,7 +77,7 @@ pub struct Place {
 }
 
 impl Places {
-    /// A limit of `most` connections.
+    /// Creates a limit of `most` connections.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Places {
         }
     }
 
-    /// A limit of `most` connections, or of fewer where the process may not open so many file descriptors.
+    /// Creates a limit of `most` connections, or fewer if the process may not open so many file descriptors.
     #[must_use]
     pub fn within_descriptors(most: usize) -> Self {
         let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
@@ -101,13 +101,13 @@ impl Places {
         Self::new(soft.map_or(most, |soft| most.min(soft.saturating_sub(OTHER_DESCRIPTORS).max(1))))
     }
 
-    /// The limit itself.
+    /// Returns the limit.
     #[must_use]
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// The number of open connections.
+    /// Returns the number of open connections.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.most.saturating_sub(self.free.available_permits())
@@ -125,7 +125,7 @@ impl Places {
         }
     }
 
-    /// Asks the connection to go that has lain idle for longest, if one has; `why` is logged, but not each time.
+    /// Asks the longest idle connection to close, if there is one; `why` is logged, but not each time.
     pub(crate) fn make_room(&self, why: &dyn fmt::Display) {
         let now = Instant::now();
         self.tell(why, now);
@@ -158,7 +158,7 @@ impl Places {
 }
 
 impl Leaving {
-    /// Looks at all, and chooses those that are to go next.
+    /// Scans all connections, and chooses those to close next.
     fn choose(&mut self, taken: &HashMap<u64, Taken>, now: Instant) {
         self.chosen = Some(now);
         let staying = taken.iter().filter(|(_, one)| !one.leaves);
@@ -173,7 +173,7 @@ impl Leaving {
         self.next.shrink_to(CHOSEN);
     }
 
-    /// Asks the next of those chosen to go that has not stirred since; whether there was one.
+    /// Asks the next chosen connection that was idle since then to close; returns whether there was one.
     fn let_one_go(&mut self, taken: &mut HashMap<u64, Taken>, now: Instant) -> bool {
         while let Some((idle, number)) = self.next.pop() {
             let Some(one) = taken.get_mut(&number) else { continue };
@@ -188,7 +188,7 @@ impl Leaving {
 }
 
 impl Place {
-    /// Returns when the connection is to make room.
+    /// Completes when the connection has to make room.
     pub(crate) async fn is_wanted(&self) {
         self.leave.cancelled().await;
     }
@@ -200,7 +200,7 @@ impl Drop for Place {
     }
 }
 
-/// None while a request is under way.
+/// Returns None while a request is in flight.
 fn idleness(activity: &Activity, now: Instant) -> Option<Idle> {
     let idle = activity.idle(now)?;
     Some((!activity.has_asked() && idle >= CONNECTED_TO_ASK, idle))
@@ -234,7 +234,7 @@ mod tests {
         let fresh = places.enter().await;
         places.make_room(&"test");
         assert_eq!(leaving(&[&working, &kept, &fresh]), [false, true, false]);
-        // Asked already: the next one is chosen.
+        // The first was asked already, so the next one is chosen.
         places.make_room(&"test");
         assert_eq!(leaving(&[&working, &kept, &fresh]), [false, true, true]);
         places.make_room(&"test");
@@ -291,7 +291,7 @@ mod tests {
     async fn a_place_is_free_when_its_connection_has_gone() {
         let places = Places::new(1);
         let mut first = places.enter().await;
-        // A head that begins to come is no idleness, and yet no request.
+        // The beginning of a request head ends idleness, but is not a request yet.
         advance(SECOND).await;
         first.activity.stirs();
         assert_eq!(first.activity.idle(Instant::now()), Some(Duration::ZERO));

@@ -1,6 +1,6 @@
-//! What controllers count, under the names that controller-runtime gave these numbers: dashboards and alerts that were made for
-//! others' operators work for ours. Labels are names of controllers and words of this source. What one system counts for itself
-//! stands in its own folder, and is [included](ControllerMetrics::include).
+//! Counts the work of controllers in Prometheus metrics, under the names of controller-runtime, so that dashboards and alerts for
+//! other operators can be used. Labels are names of controllers and constants. Metrics of a single system are defined in its
+//! own folder, and are [included](ControllerMetrics::include).
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -17,13 +17,13 @@ use serde::Serialize;
 
 use super::Readiness;
 
-/// What came of a look at an object; every controller has all of them from its start, so that rates begin at nought.
+/// The results of reconciling; each controller has all of them from its start, so that rates begin at zero.
 const RESULTS: [&str; 4] = ["success", "requeue", "requeue_after", "error"];
 
-/// The counters of the controllers of a process.
+/// The metrics of the controllers of a process.
 pub struct ControllerMetrics {
     registry: Registry,
-    /// What systems count for themselves.
+    /// The metrics of single systems.
     included: Mutex<Vec<Registry>>,
     reconciled: Family<ResultLabels, Counter>,
     errors: Family<ControllerLabels, Counter>,
@@ -68,20 +68,20 @@ struct LeaseLabels {
     name: String,
 }
 
-/// What one controller has counted.
+/// The counts of one controller.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
 pub struct Counts {
-    /// Looks at objects.
+    /// How often objects were reconciled.
     pub reconciled: u64,
-    /// Those that failed.
+    /// How many of these failed.
     pub errors: u64,
-    /// Objects that wait to be looked at.
+    /// The number of objects in the queue.
     pub waiting: i64,
 }
 
 type Seconds = fn() -> Histogram;
 
-/// From a look that finds nothing to do, to one that waits for slow servers.
+/// Creates a histogram from reconciling without changes, to one that waits for slow servers.
 fn seconds() -> Histogram {
     const SECONDS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
     Histogram::new(SECONDS)
@@ -148,12 +148,12 @@ impl ControllerMetrics {
         add.one("work_duration_seconds", "Seconds of a look at an object of the queue", &self.worked);
     }
 
-    /// Shows what is registered there with the rest, from now on.
+    /// Adds the metrics of a registry to the output.
     pub fn include(&self, counts: Registry) {
         self.included.lock().unwrap_or_else(PoisonError::into_inner).push(counts);
     }
 
-    /// All of it, as text of [`super::MEDIA_TYPE`]; `readiness` has a part for each controller.
+    /// Returns all metrics as text of [`super::MEDIA_TYPE`]; `readiness` has a part for each controller.
     #[must_use]
     pub fn text(&self, readiness: &Readiness) -> String {
         for (controller, ready) in readiness.parts() {
@@ -169,7 +169,7 @@ impl ControllerMetrics {
         text
     }
 
-    /// What `controller` has counted so far.
+    /// Returns the counts of `controller`.
     #[must_use]
     pub fn counts(&self, controller: &'static str) -> Counts {
         let of = |result| {
@@ -182,7 +182,7 @@ impl ControllerMetrics {
         }
     }
 
-    /// That `controller` begins to look at so many objects at a time: its numbers are there from now on.
+    /// Registers `controller`, which reconciles up to `at_a_time` objects at a time; its metrics exist from now on.
     pub fn begins(&self, controller: &'static str, at_a_time: usize) {
         let (labels, queue) = (ControllerLabels { controller }, QueueLabels::of(controller));
         for result in RESULTS {
@@ -197,7 +197,7 @@ impl ControllerMetrics {
         self.most_workers.get_or_create(&labels).set(number(at_a_time));
     }
 
-    /// One look at an object.
+    /// Counts a reconciliation of an object.
     pub fn reconciled(&self, controller: &'static str, result: &'static str, took: Duration) {
         self.reconciled.get_or_create(&ResultLabels { controller, result }).inc();
         let labels = ControllerLabels { controller };
@@ -208,36 +208,36 @@ impl ControllerMetrics {
         self.worked.get_or_create(&QueueLabels::of(controller)).observe(took.as_secs_f64());
     }
 
-    /// One look at an object that ended in a panic.
+    /// Counts a reconciliation that panicked.
     pub fn panicked(&self, controller: &'static str) {
         self.panics.get_or_create(&ControllerLabels { controller }).inc();
     }
 
-    /// How many objects wait for `controller`, and how many it looks at.
+    /// Sets the number of objects in the queue of `controller`, and of those being reconciled.
     pub fn depth(&self, controller: &'static str, waiting: usize, looked_at: usize) {
         self.depth.get_or_create(&QueueLabels::of(controller)).set(number(waiting));
         self.workers.get_or_create(&ControllerLabels { controller }).set(number(looked_at));
     }
 
-    /// That the turn of an object came, which was due for so long.
+    /// Records that an object was taken from the queue after waiting for `waited`.
     pub fn taken(&self, controller: &'static str, waited: Duration) {
         let labels = QueueLabels::of(controller);
         self.added.get_or_create(&labels).inc();
         self.waited.get_or_create(&labels).observe(waited.as_secs_f64());
     }
 
-    /// That an object is looked at again because the last look failed.
+    /// Counts a retry after an error.
     pub fn retried(&self, controller: &'static str) {
         self.retried.get_or_create(&QueueLabels::of(controller)).inc();
     }
 
-    /// Whether this process holds the Lease `name`.
+    /// Sets whether this process holds the Lease `name`.
     pub fn leading(&self, name: &str, leads: bool) {
         self.leading.get_or_create(&LeaseLabels { name: name.to_owned() }).set(i64::from(leads));
     }
 }
 
-/// Registers metrics whose names begin alike.
+/// Registers metrics with a common prefix.
 struct Adding<'r> {
     registry: &'r mut Registry,
     prefix: &'static str,

@@ -1,18 +1,18 @@
-//! Which lines of libraries are written at all, whatever `RUST_LOG` asks for.
+//! Filters log lines of libraries, whatever `RUST_LOG` requests.
 //!
-//! Some libraries log what passes over their connections, at levels that people switch on when something is wrong: the client of API
-//! servers each refusal as it came, which quotes the object that was refused, and, as a warning, the whole of an answer that it cannot
-//! read, be it a Secret; the client of PostgreSQL each statement, and what the server says. What of it concerns anybody is told by whoever
-//! asked, without secrets. So these are silent, and a library that nobody has looked through says nothing below INFO.
+//! Some libraries log data of their connections at levels that people enable when something is wrong: the Kubernetes client logs
+//! each refusal as received, which quotes the refused object, and, as a warning, the whole response that it cannot parse, which may
+//! be a Secret; the PostgreSQL client logs each statement, and the server's messages. Their callers report what matters, without
+//! secrets. So these are never logged, and libraries that were not reviewed log nothing below INFO.
 
 use tracing::level_filters::LevelFilter;
 use tracing::{Level, Metadata};
 
-/// Those that never say anything.
+/// Targets that are never logged.
 const SILENT: [&str; 3] = ["kube_client::client", "kube_runtime::watcher", "tokio_postgres"];
 
-/// Those whose lines were looked through: connections, frames, sizes and names of objects, and never what is in them. Our own are among
-/// them: no secret is in any.
+/// Targets that were reviewed: they log connections, frames, sizes and names of objects, but never contents. This program's own
+/// targets are among them, and log no secret.
 const PLAIN: [&str; 20] = [
     "admit",
     "admit_apiserver",
@@ -36,7 +36,7 @@ const PLAIN: [&str; 20] = [
     "tower_http",
 ];
 
-/// Whether a line, or a span, is one that may be written.
+/// Whether a log line or a span may be written.
 #[must_use]
 pub fn may_be_told(metadata: &Metadata<'_>) -> bool {
     is_told(metadata.target(), *metadata.level())
@@ -46,7 +46,7 @@ fn is_told(target: &str, level: Level) -> bool {
     let is_of =
         |names: &[&str]| names.iter().filter(|name| is_below(target, name)).map(|name| name.len()).max();
     match (is_of(&PLAIN), is_of(&SILENT)) {
-        // The part that is named more exactly counts.
+        // The longer prefix counts.
         (plain, Some(silent)) => plain.is_some_and(|plain| plain > silent),
         (Some(_), None) => true,
         (None, None) => level <= Level::INFO,
@@ -57,7 +57,7 @@ fn is_below(target: &str, module: &str) -> bool {
     target.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
-/// The targets that a filter asks for by name, of which not all that it asks for is written.
+/// Returns the targets that a filter names although not all of their lines are written.
 pub(super) fn asked_in_vain(filter: &str) -> Vec<&str> {
     let named = filter.split(',').filter_map(|directive| {
         let (name, level) = directive.trim().split_once('=').unwrap_or((directive.trim(), "trace"));

@@ -1,5 +1,5 @@
-//! What the process counts, in the Prometheus text format. Every label has a bounded set of values: words of this
-//! source, and the names of loaded policies up to [`MAX_POLICIES`].
+//! Counts the work of the process in the Prometheus text format. Every label has a bounded set of values: constants, and
+//! the names of loaded policies up to [`MAX_POLICIES`].
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,14 +15,14 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// Policies that are counted under their own names; further ones share [`OTHER`].
+/// How many policies are counted under their own names; others share [`OTHER`].
 const MAX_POLICIES: usize = 500;
 const OTHER: &str = "(other)";
 
 /// The media type of [`Metrics::text`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The counters of a process; clones share them.
+/// The metrics of a process; clones share them.
 pub struct Metrics {
     registry: Registry,
     policies: Mutex<HashSet<String>>,
@@ -173,7 +173,7 @@ impl Register<'_> {
     }
 }
 
-/// From 100 µs to the patience of API servers; bounds that people ask about are among them.
+/// Creates a histogram from 100 µs to the timeout of API servers, with the bounds of common objectives.
 fn latency() -> Histogram {
     const SECONDS: [f64; 17] = [
         0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
@@ -183,7 +183,7 @@ fn latency() -> Histogram {
 }
 
 impl Metrics {
-    /// All of it, as text of [`MEDIA_TYPE`].
+    /// Returns all metrics as text of [`MEDIA_TYPE`].
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
@@ -192,17 +192,17 @@ impl Metrics {
         text
     }
 
-    /// One answered request.
+    /// Counts an answered request.
     pub fn request(&self, route: &'static str, answer: &'static str, took: Duration) {
         let labels = RequestLabels { route, answer };
         self.seconds.get_or_create(&labels).observe(took.as_secs_f64());
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// What one rule of a policy said, and what came of it.
+    /// Counts the outcome of one rule of a policy, and the action taken.
     pub fn rule(&self, policy: &Arc<str>, action: &'static str, outcome: &'static str) {
         let labels = RuleLabels { policy: Arc::clone(policy), action, outcome };
-        // Every request comes here for every rule: what is counted already needs neither the list of names nor a copy.
+        // This is called for every rule of every request: existing counters need neither the list of names nor a copy.
         if let Some(counter) = self.rules.get(&labels) {
             counter.inc();
             return;
@@ -211,12 +211,12 @@ impl Metrics {
         self.rules.get_or_create(&labels).inc();
     }
 
-    /// What the expressions of one request cost together.
+    /// Records the cost of all expressions of one request.
     pub fn cost(&self, cost: u64) {
         self.cost.observe(cost as f64);
     }
 
-    /// A request that was allowed although something about it could not be decided.
+    /// Counts a request that was admitted although something about it was undecided.
     pub fn let_through(&self, cause: &'static str) {
         self.let_through.get_or_create(&LetThroughLabels { cause }).inc();
     }
@@ -242,14 +242,14 @@ impl Metrics {
         self.connections.dec();
     }
 
-    /// What is in force from now on.
+    /// Sets the hash and the number of the policies in force.
     pub fn set_in_force(&self, hash: &str, policies: usize) {
         self.loaded.set(i64::try_from(policies).unwrap_or(i64::MAX));
         self.set.clear();
         self.set.get_or_create(&SetLabels { sha256: hash.to_owned() }).set(1);
     }
 
-    /// The stored policies and bindings that do not compile, each with whether its previous version is in force.
+    /// Sets the stored policies and bindings that do not compile, and whether their previous versions are in force.
     pub fn broken<'n>(&self, broken: impl IntoIterator<Item = (&'n str, bool)>) {
         self.broken.clear();
         for (policy, previous) in broken {
@@ -258,12 +258,12 @@ impl Metrics {
         }
     }
 
-    /// An exception took a denial of the policy away.
+    /// Counts a denial of the policy that an exception removed.
     pub fn excepted(&self, policy: &str) {
         self.excepted.get_or_create(&PolicyLabels { policy: self.policy(policy) }).inc();
     }
 
-    /// How many exceptions of the cluster are in that state.
+    /// Sets how many exceptions of the cluster are in a state.
     pub fn exceptions(&self, state: &'static str, count: usize) {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         self.exceptions.get_or_create(&StateLabels { state }).set(count);
@@ -277,7 +277,7 @@ impl Metrics {
         self.ready.get_or_create(&PartLabels { part: part.to_owned() }).set(i64::from(ready));
     }
 
-    /// The name to count a policy under.
+    /// Returns the name under which a policy is counted.
     fn policy(&self, name: &str) -> String {
         let mut known = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.contains(name) {

@@ -1,5 +1,5 @@
-//! What a process tells about itself: log lines (one subscriber, text or JSON, on standard error), counters, which of
-//! its parts are ready, and traces where they are asked for.
+//! Reports about the process: log lines (one subscriber, text or JSON, on standard error), metrics, which of
+//! its parts are ready, and traces on request.
 
 mod controllers;
 mod libraries;
@@ -28,7 +28,7 @@ pub use readiness::{Readiness, State};
 pub use secrets::Secrets;
 pub use traces::{Trace, Traces, TracesError};
 
-/// How log lines are written.
+/// The formats of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     #[default]
@@ -36,13 +36,13 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is logged where `RUST_LOG` does not say: ourselves, and only trouble from the libraries. That of kube's clients is told
-/// by whoever made the request, who knows what it was for.
+/// The log filter unless `RUST_LOG` is set: info of this program, and only warnings of libraries. Errors of the Kubernetes client
+/// are reported by its callers, which know the purpose of the request.
 const DEFAULT_FILTER: &str =
     "warn,kube_client::client::builder=off,admit=info,admit_apiserver=info,admit_policy=info";
 
-/// An error with what caused it, in one line: clients of HTTP say only that they could not connect, and leave the reason to
-/// the causes. Messages of servers are in it, so that it is a text from outside.
+/// Formats an error with its causes on one line: HTTP clients report only that they could not connect, and leave the reason to
+/// the causes. It may contain messages of servers, so it is treated as untrusted text.
 #[must_use]
 pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     Outside::error(error).into_string()
@@ -55,7 +55,7 @@ fn causes(error: &(dyn Error + 'static)) -> String {
     while let (None, Some(cause)) = (&refused, source) {
         refused = Refused::by(cause);
         let words = cause.to_string();
-        // Some errors tell their cause themselves.
+        // Some errors include their cause already.
         if !text.ends_with(&words) && !refused.as_ref().is_some_and(|refused| refused.is_told(&text)) {
             text = format!("{text}: {words}");
         }
@@ -64,8 +64,8 @@ fn causes(error: &(dyn Error + 'static)) -> String {
     refused.map_or_else(|| text.clone(), |refused| text.replace(&refused.dump, &refused.words))
 }
 
-/// What an API server answered instead of what it was asked for. The client's error shows all of the answer as Rust source;
-/// of interest is what the server has to say.
+/// An unexpected response of an API server. The client's error prints the whole response as Rust source; only the server's message
+/// is of interest.
 struct Refused {
     dump: String,
     words: String,
@@ -89,7 +89,7 @@ impl Refused {
     }
 }
 
-/// The message of a caught panic.
+/// Returns the message of a caught panic.
 #[must_use]
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -97,7 +97,7 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> String {
         .unwrap_or_else(|| "panic without a message".to_owned())
 }
 
-/// `RUST_LOG` is set, and says nothing that chooses lines.
+/// The value of `RUST_LOG` is not a filter.
 #[derive(Debug, thiserror::Error)]
 #[error("RUST_LOG is `{text}`: {source}; write it as `info` or `warn,admit=debug`")]
 pub struct InvalidFilter {
@@ -119,8 +119,8 @@ pub fn init(format: LogFormat) -> Result<(), InvalidFilter> {
     };
     let lines = tracing_subscriber::fmt::layer::<Registry>()
         .with_writer(io::stderr)
-        // It would complain of a line that cannot be written by a macro that panics where nobody reads: a request would be
-        // denied, or a signal lost, because whoever collected the log has gone.
+        // Otherwise it would report unwritable lines with a macro that panics if standard error is closed: a request would be
+        // denied, or a signal lost, because the log collector has gone.
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());
     let lines = match format {
@@ -128,7 +128,7 @@ pub fn init(format: LogFormat) -> Result<(), InvalidFilter> {
         LogFormat::Json => lines.json().boxed(),
     };
     let subscriber = tracing_subscriber::registry().with(lines).with(filter).with(filter_fn(may_be_told));
-    // A subscriber that is already there stays: the first caller decides.
+    // An existing subscriber stays: the first caller decides.
     let _ = subscriber.try_init();
     for target in asked.as_deref().map(libraries::asked_in_vain).unwrap_or_default() {
         warn!(

@@ -1,37 +1,37 @@
-//! Texts that somebody else wrote, on their way to where people read: conditions, events, logs, errors.
+//! Sanitizes text from outside before people read it: in conditions, events, logs and errors.
 //!
-//! The answer of a service, the message of an API server or a name in a request holds whatever its writer wants: our own
-//! token as an echo, megabytes, characters that move a cursor. [`Outside`] is the door through which such a text comes:
-//! bounded, without secrets that are known or easily recognised, and plain to read.
+//! The response of a service, the message of an API server or a name in a request can contain anything: an echo of this process'
+//! token, megabytes, characters that move a cursor. An [`Outside`] is such a text with a bounded length,
+//! without known or recognisable secrets, and with control characters escaped.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 use super::secrets::{HIDDEN, Secrets};
 
-/// Characters of such a text where nothing else is asked: a page of an error, and no flood.
+/// The default length limit in characters: a page of an error.
 const MAX_SHOWN: usize = 1_024;
 
-/// A text from outside, as it may be shown.
+/// A sanitized text from outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outside(String);
 
 impl Outside {
-    /// What may be shown of `text`: at most 1,024 characters, none of `secrets` in any spelling, in one line.
+    /// Sanitizes `text`: at most 1,024 characters, none of `secrets` in any encoding, on one line.
     #[must_use]
     pub fn of(text: impl AsRef<[u8]>, secrets: &Secrets) -> Self {
         Self::at_most(MAX_SHOWN, text, secrets)
     }
 
-    /// The same with another bound, in characters.
+    /// Does the same with another limit, in characters.
     #[must_use]
     pub fn at_most(characters: usize, text: impl AsRef<[u8]>, secrets: &Secrets) -> Self {
         let bytes = text.as_ref();
-        // Looked at before it is cut to size, so that no part of a secret is left at the end; and no more of it than may
-        // come to be shown. A character takes four bytes at most.
+        // Secrets are searched before the text is cut, so that no part of one remains at the end; only as many bytes are searched
+        // as may be shown. A character has four bytes at most.
         let looked_at = characters.saturating_mul(4).saturating_add(Secrets::OVERLAP);
         let text = match bytes.get(..looked_at) {
-            // What begins at the very end may be the beginning of a secret.
+            // The last bytes may be the beginning of a secret.
             Some(start) => {
                 start.get(..looked_at - Secrets::OVERLAP).map(|shown| secrets.hide_cut(start, shown.len()))
             }
@@ -42,13 +42,13 @@ impl Outside {
         Self(escaped(lines.trim()).chars().take(characters).collect())
     }
 
-    /// An error that tells of something outside, with its causes.
+    /// Sanitizes an error with its causes.
     #[must_use]
     pub fn error(error: &(dyn std::error::Error + 'static)) -> Self {
         Self::error_without(error, &Secrets::default())
     }
 
-    /// The same, of somebody who was told `secrets` and may quote them.
+    /// Does the same, if the origin of the error knows `secrets` and may quote them.
     #[must_use]
     pub fn error_without(error: &(dyn std::error::Error + 'static), secrets: &Secrets) -> Self {
         Self::of(super::causes(error), secrets)
@@ -71,7 +71,7 @@ impl fmt::Display for Outside {
     }
 }
 
-/// Without the user part of URLs, and without what follows the names of schemes of authentication.
+/// Removes the user part of URLs, and what follows the names of authentication schemes.
 #[must_use]
 pub fn redacted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
@@ -94,7 +94,7 @@ pub fn redacted(text: &str) -> String {
     out
 }
 
-/// `https://user:password@host/` as `https://[redacted]@host/`.
+/// Converts `https://user:password@host/` to `https://[redacted]@host/`.
 fn without_credentials(word: &str) -> Cow<'_, str> {
     let found = word.find("://").and_then(|at| {
         let authority = word.get(at + 3..)?;
@@ -105,7 +105,7 @@ fn without_credentials(word: &str) -> Cow<'_, str> {
     found.map_or(Cow::Borrowed(word), |(front, end)| Cow::Owned(format!("{front}{HIDDEN}{end}")))
 }
 
-/// Text in which nothing moves a cursor, ends a line or turns the direction of reading.
+/// Escapes characters that move a cursor, end a line or change the text direction.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     let hides = |c: char| {
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    /// Row 13: log lines hold no raw control characters.
+    /// Row 13: log lines contain no raw control characters.
     #[test]
     fn control_and_direction_characters_are_escaped() {
         for c in [
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(Outside::at_most(3, "abcdef", &none).as_str(), "abc");
     }
 
-    /// Wherever a text is cut, no part of a secret that could be told is left.
+    /// Wherever a text is cut, no recognisable part of a secret remains.
     #[test]
     fn a_text_is_cut_without_showing_part_of_a_secret() {
         let secret = "CANARYTOKEN4711-with-more-behind-it";
@@ -182,7 +182,7 @@ mod tests {
                 assert!(shown.chars().count() <= limit);
             }
         }
-        // As the last of a text that is cut through it.
+        // The secret is cut at the end of the text.
         let text = format!("{}{secret}", "x".repeat(10 * 4 + Secrets::OVERLAP - 8));
         assert!(!Outside::at_most(10, &text, &secrets).as_str().contains('C'));
     }

@@ -1,4 +1,4 @@
-//! Which parts of a process are ready, by name. The process is ready when all of them are; a part that was never named
+//! Tracks which parts of a process are ready, by name. The process is ready when all of them are; a part that was never set
 //! does not count.
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::StatusCode;
 
-/// Shared by those who report and those who ask; clones are the same value.
+/// The readiness of a process, shared by writers and readers; clones are the same value.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
     parts: Arc<Mutex<BTreeMap<&'static str, State>>>,
@@ -17,7 +17,7 @@ pub struct Readiness {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     Ready,
-    /// With the reason; empty where the name of the part says it all.
+    /// Not ready, with the reason; it is empty if the name of the part says enough.
     Failed(String),
 }
 
@@ -26,7 +26,7 @@ impl Readiness {
         self.put(part, if ready { State::Ready } else { State::Failed(String::new()) });
     }
 
-    /// The same with the reason why `part` is not ready; none where it is.
+    /// Sets the reason why `part` is not ready; None if it is.
     pub fn set_trouble(&self, part: &'static str, trouble: Option<String>) {
         self.put(part, trouble.map_or(State::Ready, State::Failed));
     }
@@ -39,13 +39,13 @@ impl Readiness {
         }
     }
 
-    /// Every part, in order of name.
+    /// Returns every part, sorted by name.
     #[must_use]
     pub fn parts(&self) -> Vec<(&'static str, bool)> {
         self.states().into_iter().map(|(part, state)| (part, state == State::Ready)).collect()
     }
 
-    /// Every part with its state, in order of name.
+    /// Returns every part with its state, sorted by name.
     #[must_use]
     pub fn states(&self) -> BTreeMap<&'static str, State> {
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -58,20 +58,20 @@ impl Readiness {
         !parts.is_empty() && parts.iter().all(|(_, ready)| *ready)
     }
 
-    /// The state of `part`; none where there is no such part.
+    /// Returns the state of `part`; None if there is no such part.
     #[must_use]
     pub fn state(&self, part: &str) -> Option<State> {
         self.states().remove(part)
     }
 
-    /// The answer to a probe: 200 or 503, and [`Self::text`].
+    /// Returns the response to a probe: 200 or 503, and [`Self::text`].
     #[must_use]
     pub fn answer(&self) -> (StatusCode, String) {
         let code = if self.ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
         (code, self.text())
     }
 
-    /// A line for each part, as Kubernetes' own health endpoints write them.
+    /// Returns a line for each part, in the format of Kubernetes' health endpoints.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();

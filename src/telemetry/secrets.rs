@@ -1,4 +1,4 @@
-//! Secrets that are known, in every spelling in which a text may hold them: to be hidden in texts from outside.
+//! Finds known secrets in texts from outside, in every encoding in which they may appear, and hides them.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -6,20 +6,20 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// What stands in the place of a secret.
+/// The replacement of a secret.
 pub(super) const HIDDEN: &str = "[redacted]";
-/// So many bytes of a secret in a row are taken for the secret: an echo may be cut off, or joined to something else. By
-/// chance no text has as many.
+/// So many bytes of a secret in a row count as the secret: an echo may be cut off, or joined to something else. So many equal
+/// bytes are no coincidence.
 const TELLING: usize = 8;
-/// Of a secret shorter than this nothing is hidden: where it stood would tell it.
+/// Shorter secrets are not hidden: the position of the replacements would reveal them.
 const SHORTEST: usize = 4;
 
-/// Secrets, as what is to be looked for. Shows itself to nobody.
+/// Secrets in a searchable form. `Debug` hides them.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    /// Every run of [`TELLING`] bytes of every spelling, in lower case.
+    /// Every run of [`TELLING`] bytes of every encoding, in lower case.
     runs: HashSet<[u8; TELLING]>,
-    /// Whole spellings that are shorter, in lower case.
+    /// Whole encodings that are shorter, in lower case.
     short: Vec<Vec<u8>>,
 }
 
@@ -30,11 +30,11 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// Bytes behind a place that have to be seen to know whether a secret begins there.
+    /// How many bytes after a position are needed to know whether a secret begins there.
     pub(super) const OVERLAP: usize = TELLING;
 
-    /// These secrets: as they are, in base64 of any kind and with anything in front (`Basic`), in URLs, JSON and HTML. Of a
-    /// login in base64 (`user:password`) also what it says.
+    /// Prepares secrets: in plain text, in base64 of any kind and with any prefix (`Basic`), in URLs, JSON and HTML. If a secret is a
+    /// login in base64 (`user:password`), its decoded form is hidden too.
     #[must_use]
     pub fn of<'s>(secrets: impl IntoIterator<Item = &'s str>) -> Self {
         let mut known = Self::default();
@@ -51,7 +51,7 @@ impl Secrets {
         known
     }
 
-    /// These and those of `other`.
+    /// Combines the secrets with those of `other`.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         self.runs.extend(&other.runs);
@@ -73,13 +73,13 @@ impl Secrets {
         }
     }
 
-    /// `text` with the secrets hidden; what is no UTF-8 is replaced.
+    /// Hides the secrets in `text`; invalid UTF-8 is replaced.
     #[must_use]
     pub fn hide(&self, text: &[u8]) -> String {
         self.hide_cut(text, text.len())
     }
 
-    /// The first `shown` bytes of `text` with the secrets hidden, of which the last may go on behind them.
+    /// Hides the secrets in the first `shown` bytes of `text`, including one that continues after them.
     pub(super) fn hide_cut(&self, text: &[u8], shown: usize) -> String {
         if self.runs.is_empty() && self.short.is_empty() {
             return String::from_utf8_lossy(text.get(..shown).unwrap_or(text)).into_owned();
@@ -115,7 +115,7 @@ impl Secrets {
     }
 }
 
-/// Everything but unreserved characters percent-encoded. That digits are in one case is of no matter.
+/// Percent-encodes all but unreserved characters. The case of digits does not matter.
 fn in_url(secret: &[u8]) -> Vec<u8> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
     let encoded = secret.iter().map(|byte| match plain(byte) {
@@ -125,7 +125,7 @@ fn in_url(secret: &[u8]) -> Vec<u8> {
     encoded.collect::<String>().into_bytes()
 }
 
-/// As JSON writes it, and as Go does, which escapes what HTML could take for its own.
+/// Encodes as JSON, and as Go does, which also escapes characters that are special in HTML.
 fn in_json(secret: &[u8]) -> [Vec<u8>; 2] {
     let text = String::from_utf8_lossy(secret);
     let quoted = serde_json::Value::from(&*text).to_string();
@@ -140,8 +140,8 @@ fn in_html(secret: &[u8]) -> Vec<u8> {
     escapes.iter().fold(text, |text, (c, escape)| text.replace(*c, escape)).into_bytes()
 }
 
-/// What base64 makes of the secret behind `shift` bytes of something else (modulo three), in both alphabets: the characters
-/// that depend on the secret alone.
+/// Encodes as base64 after `shift` other bytes (modulo three), in both alphabets: only the characters that depend on the
+/// secret alone.
 fn in_base64(secret: &[u8], shift: usize) -> [Vec<u8>; 2] {
     let encoded = STANDARD.encode([&vec![0; shift], secret].concat());
     let first = (shift * 8).div_ceil(6);

@@ -1,4 +1,4 @@
-//! The ports of the webhook and of operators: HTTP/1.1, within the bounds of callers that are API servers.
+//! Serves the listeners of the webhook and of operators with HTTP/1.1, with limits that suit API servers as clients.
 
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ use tower::ServiceExt as _;
 
 use crate::telemetry::Metrics;
 
-/// Connections at one time; for further ones the longest idle are closed.
+/// The most open connections; for further ones the longest idle are closed.
 const MAX_CONNECTIONS: usize = 8_192;
 /// API servers wait at most 30 s for a webhook, and keep their connections between reviews.
 const LIMITS: Limits = Limits {
@@ -33,39 +33,39 @@ const LIMITS: Limits = Limits {
     idle: Duration::from_secs(60),
     drain: Duration::from_secs(10),
 };
-/// Bytes of a connection's read buffer: heads fit, bodies pass through.
+/// The largest read buffer of a connection in bytes: heads fit, bodies are streamed.
 const MAX_BUFFER: usize = 64 * 1024;
 
-/// A port with what is served there.
+/// A listener with its router.
 #[derive(Debug)]
 pub struct Port {
     pub listener: TcpListener,
-    /// The newest configuration is used for each handshake; none serves plain HTTP.
+    /// The TLS configuration; each handshake uses the newest one. None for plain HTTP.
     pub tls: Option<watch::Receiver<Arc<ServerConfig>>>,
     pub router: Router,
     pub metrics: Arc<Metrics>,
 }
 
-/// When to stop, and how gently.
+/// When to stop, and how gracefully.
 #[derive(Clone, Debug)]
 pub struct Shutdown {
     pub asked: CancellationToken,
-    /// How long to go on serving once asked: callers need time to learn that this replica is no longer ready. Answers
-    /// close their connections meanwhile.
+    /// How long to continue serving after the request to stop: callers need time to learn that this replica is no longer ready.
+    /// Responses close their connections meanwhile.
     pub linger: Duration,
 }
 
-/// Serves a port until `shutdown`, then lets open requests finish.
+/// Serves a listener until `shutdown`, then lets requests in flight finish.
 ///
 /// # Errors
-/// When the system gives no thread, or the listener itself fails; trouble with one connection ends that connection only.
+/// When a thread cannot be started, or the listener itself fails; errors of one connection end only that connection.
 pub async fn serve(port: Port, shutdown: Shutdown) -> Result<(), ServeError> {
     serve_in(Places::within_descriptors(MAX_CONNECTIONS), port, shutdown).await
 }
 
 async fn serve_in(places: Places, port: Port, shutdown: Shutdown) -> Result<(), ServeError> {
     let Port { listener, tls, router, metrics } = port;
-    // Connections to the port for operators are none of the webhook's.
+    // Connections of operators do not count in the webhook's metrics.
     let counted = tls.is_some().then_some(metrics);
     let host = Webhook { router, counted, closing: shutdown.asked.clone() };
     let end = async {
@@ -80,7 +80,7 @@ async fn serve_in(places: Places, port: Port, shutdown: Shutdown) -> Result<(), 
 struct Webhook {
     router: Router,
     counted: Option<Arc<Metrics>>,
-    /// The server is about to stop: answers say that the connection ends.
+    /// Cancelled when the server is about to stop: responses close their connections then.
     closing: CancellationToken,
 }
 
@@ -108,7 +108,7 @@ impl Host for Webhook {
             }
         });
         let connection = http1::Builder::new()
-            // The stream and the guest know how long a head, and the time before it, may take.
+            // `Paced` and `Guest` limit the time for a head and before it.
             .header_read_timeout(None)
             .max_buf_size(MAX_BUFFER)
             .serve_connection(stream, service);

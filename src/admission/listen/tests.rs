@@ -1,4 +1,4 @@
-//! Connections that say nothing, and those that come when there is no room.
+//! Tests idle connections, and connections above the limit.
 
 use axum::routing::get;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
@@ -8,17 +8,17 @@ use tokio::time::{Instant, timeout};
 
 use super::*;
 
-/// How long the other side may take to hear that its connection ends.
+/// How long the other side may take to close a connection.
 const FAREWELL: Duration = Duration::from_millis(250);
-/// A bound for a busy machine, not an expectation.
+/// A generous limit for busy machines.
 const PATIENT: Duration = Duration::from_secs(30);
 
 struct Served {
     address: std::net::SocketAddr,
     stop: CancellationToken,
-    /// Lets the answer of `/wait` go.
+    /// Releases the response of `/wait`.
     answer: Arc<Notify>,
-    /// Rings when `/wait` is asked.
+    /// Notified when `/wait` is requested.
     asked: Arc<Notify>,
     serving: tokio::task::JoinHandle<Result<(), ServeError>>,
 }
@@ -45,7 +45,7 @@ async fn ask(stream: &mut (impl AsyncWrite + Unpin), path: &str) {
     stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: h\r\n\r\n").as_bytes()).await.unwrap();
 }
 
-/// The answer, up to where it ends with `end`.
+/// Reads the response up to `end`.
 async fn answered(stream: &mut (impl AsyncRead + Unpin), end: &str) -> String {
     let mut text = Vec::new();
     while !text.ends_with(end.as_bytes()) {
@@ -68,7 +68,7 @@ async fn the_longest_idle_makes_room_and_a_request_under_way_does_not() {
     let mut kept = TcpStream::connect(served.address).await.unwrap();
     ask(&mut kept, "/").await;
     answered(&mut kept, "here").await;
-    // Each of many finds room, whoever holds it.
+    // Each of many connections is accepted, although all places are taken.
     let mut silent = Vec::new();
     for _ in 0..20 {
         silent.push(TcpStream::connect(served.address).await.unwrap());
@@ -105,13 +105,13 @@ async fn a_first_head_has_ten_seconds_and_the_next_one_longer() {
     assert_eq!(connect().await.read(&mut [0]).await.unwrap(), 0, "closed in words");
     let lived = began.elapsed();
     assert!(lived >= LIMITS.first_head && lived < LIMITS.first_head + FAREWELL * 2, "{lived:?}");
-    // Half a head is none, whenever it began.
+    // Half a head does not count as a request, whenever it began.
     let (mut half, began) = (connect().await, Instant::now());
     sleep(LIMITS.first_head - Duration::from_secs(1)).await;
     half.write_all(b"GET /").await.unwrap();
     assert!(matches!(half.read(&mut [0]).await, Ok(0) | Err(_)));
     assert!(began.elapsed() < LIMITS.first_head + FAREWELL * 2, "{:?}", began.elapsed());
-    // Idle for twenty seconds, and served.
+    // Idle for twenty seconds, and still served.
     ask(&mut asking, "/").await;
     answered(&mut asking, "here").await;
 }

@@ -1,26 +1,26 @@
-//! Audit annotations under keys that an API server takes from a webhook.
+//! Encodes audit annotations with keys that an API server accepts from a webhook.
 //!
-//! It puts the webhook's name and a slash in front of each key and drops what is then no qualified name, with a line in
-//! its own log only (apiserver `pkg/admission/attributes.go`). The keys of policies hold a slash themselves.
+//! API servers prefix each key with the webhook's name and a slash, and drop keys that are not qualified names then, which
+//! only their own log mentions (apiserver `pkg/admission/attributes.go`). The keys of policies contain a slash themselves.
 
 use admit_apimachinery::go;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 
-/// Bytes of the name in a qualified name.
+/// The longest name in a qualified name, in bytes.
 const MAX_KEY: usize = 63;
-/// Hexadecimal digits that tell shortened keys apart.
+/// The number of hexadecimal digits that distinguish shortened keys.
 const DIGITS: usize = 8;
 
-/// The annotations with each slash of a key as a dot, as JSON.
+/// Returns the annotations as JSON, with dots instead of slashes in keys.
 pub(super) fn for_webhook<'a>(
     annotations: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> Map<String, Value> {
     annotations.into_iter().map(|(key, value)| (name(key), Value::from(value.as_str()))).collect()
 }
 
-/// `demo-policy.example.com/high-replicas` as `demo-policy.example.com.high-replicas`; the front of what is too long is
-/// replaced by a digest of the whole, since the end says most.
+/// Converts `demo-policy.example.com/high-replicas` to `demo-policy.example.com.high-replicas`; the beginning of a key that is too
+/// long is replaced by a digest, since its end says most.
 fn name(key: &str) -> String {
     let dotted = key.replace('/', ".");
     if dotted.len() <= MAX_KEY {
@@ -40,7 +40,7 @@ fn name(key: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The rule of `IsQualifiedName` about the part after the slash.
+    /// Whether `text` is valid after the slash, by `IsQualifiedName`.
     fn is_name(text: &str) -> bool {
         let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
         text.len() <= MAX_KEY

@@ -1,5 +1,5 @@
-//! What comes back for a request, a decision or a failure, exact to what an API server verifies: the same `apiVersion`, `kind`
-//! and `uid`, a patch with its type or neither, a code of an error, annotation keys that it can qualify.
+//! Writes the response to a request so that an API server accepts it: the same `apiVersion`, `kind` and `uid`, a patch with its
+//! type or neither, a status code of an error, annotation keys that it can qualify.
 
 use admit_apimachinery::go;
 use admit_apimachinery::status::Status;
@@ -12,20 +12,20 @@ use serde_json::{Map, Value};
 use super::annotations;
 use super::id::{ReviewId, ReviewVersion};
 
-/// Bytes of warnings that are told. API servers cut what clients get to 4,096 characters of all webhooks together.
+/// The most bytes of warnings. API servers limit the warnings of all webhooks together to 4,096 characters per client.
 const MAX_WARNINGS: usize = 16 * 1024;
 
-/// What is sent back: an HTTP status and a JSON body.
+/// An HTTP response: a status code and a JSON body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     pub code: StatusCode,
     pub body: Bytes,
 }
 
-/// An answer, and how it is counted.
+/// A response with its metrics label.
 pub(in crate::admission) struct Decided {
     pub(in crate::admission) answer: Answer,
-    /// As a label of metrics.
+    /// The outcome in metrics labels.
     pub(in crate::admission) label: &'static str,
 }
 
@@ -48,7 +48,7 @@ struct Response<'a> {
     warnings: &'a [String],
     #[serde(skip_serializing_if = "Map::is_empty")]
     audit_annotations: Map<String, Value>,
-    /// In base64.
+    /// The JSON patch in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ struct Response<'a> {
 }
 
 impl Answer {
-    /// The answer to a request that was decided.
+    /// Creates the response to a request that was decided.
     #[must_use]
     pub(in crate::admission) fn decided(id: &ReviewId, decision: &Decision) -> Self {
         review(
@@ -73,7 +73,7 @@ impl Answer {
         )
     }
 
-    /// An approval of an object that is to be changed so.
+    /// Creates the response that admits an object, with a patch if there is one.
     #[must_use]
     pub(in crate::admission) fn patched(id: &ReviewId, patch: Option<&Value>, decision: &Decision) -> Self {
         review(
@@ -90,7 +90,7 @@ impl Answer {
         )
     }
 
-    /// An approval of a request that was not decided, with the reason as a warning.
+    /// Creates the response that admits a request that was not decided, with the reason as a warning.
     #[must_use]
     pub(in crate::admission) fn let_through(id: &ReviewId, warning: &str) -> Self {
         let warnings = [warning.to_owned()];
@@ -108,14 +108,14 @@ impl Answer {
         )
     }
 
-    /// A Kubernetes `Status` outside of any review.
+    /// Creates a response with a Kubernetes `Status` outside of any review.
     #[must_use]
     pub fn plain(status: &Status) -> Self {
         let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Self { code, body: json(&status.to_value()) }
     }
 
-    /// A denial of a request that was not decided: the caller's failure policy is not asked.
+    /// Creates the response that denies a request that was not decided, so that the caller's failure policy does not apply.
     #[must_use]
     pub(in crate::admission) fn denied(id: &ReviewId, status: &Status) -> Self {
         let status = Some(status.fields());
@@ -140,11 +140,11 @@ fn review(version: ReviewVersion, response: Response<'_>) -> Answer {
 }
 
 fn json(value: &impl Serialize) -> Bytes {
-    // Text, numbers and maps with text as keys: nothing in them can fail to be written.
+    // The value has only strings, numbers and maps with string keys, so serialization cannot fail.
     serde_json::to_vec(value).unwrap_or_default().into()
 }
 
-/// As many warnings as there is room for.
+/// Returns the first warnings that fit the limit.
 fn told(warnings: &[String]) -> &[String] {
     let mut bytes = 0_usize;
     let fits = warnings.iter().take_while(|warning| {

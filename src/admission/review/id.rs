@@ -1,16 +1,16 @@
-//! Which review an answer belongs to: its uid, and the version of the API that it must come back in.
+//! Identifies the review that a response belongs to: its uid, and the API version of the response.
 
-/// The versions of AdmissionReview. Their requests are the same; an API server reads an answer only in the version in which
-/// it asked.
+/// The versions of AdmissionReview. Their requests are the same; an API server accepts a response only in the version of
+/// its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::admission) enum ReviewVersion {
     #[default]
     V1,
-    /// Of API servers before 1.16, and of webhook configurations that ask for nothing else.
+    /// The version of API servers before 1.16, and of webhook configurations that list nothing else.
     V1beta1,
 }
 
-/// What an answer must say of the review that it answers.
+/// What a response must repeat of its review.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::admission) struct ReviewId {
     pub(in crate::admission) uid: String,
@@ -18,7 +18,7 @@ pub(in crate::admission) struct ReviewId {
 }
 
 impl ReviewVersion {
-    /// The version of an `apiVersion`; 1 for what is none of them.
+    /// Returns the version of an `apiVersion`; v1 for anything unknown.
     pub(super) fn of(api_version: &str) -> Self {
         if api_version == Self::V1beta1.api_version() { Self::V1beta1 } else { Self::V1 }
     }

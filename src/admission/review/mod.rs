@@ -1,5 +1,5 @@
-//! The AdmissionReview codec: bytes to a request within limits, a decision or a failure to bytes that an API server
-//! believes. Deciding is left to others.
+//! Encodes and decodes AdmissionReviews: parses bytes to a request within limits, and writes a decision or a failure so that an API
+//! server accepts it. It decides nothing.
 
 mod annotations;
 mod answer;

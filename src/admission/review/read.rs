@@ -1,4 +1,4 @@
-//! Bytes to a request, within limits: of depth by the reader, of width here, of size by whoever received the bytes.
+//! Parses a request within limits: the parser limits its depth, this module its width, and the receiver of the bytes its size.
 
 use admit_policy::{Arena, NoReview, Request, Review};
 use serde_json::Value;
@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::id::{ReviewId, ReviewVersion};
 use super::uid;
 
-/// A review that can be decided on.
+/// A valid review.
 #[derive(Debug)]
 pub(in crate::admission) struct Question<'d> {
     pub(in crate::admission) request: Request<'d>,
     version: ReviewVersion,
 }
 
-/// A review that is no question: what is wrong with it, and whose it is where that can be told.
+/// An invalid review: its error, and its id if that is known.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::admission) struct Unreadable {
     pub(in crate::admission) id: Option<ReviewId>,
@@ -26,11 +26,11 @@ impl Question<'_> {
     }
 }
 
-/// Parts of a request that are written by clients. Elsewhere an API server never says a thing twice.
+/// The parts of a request that come from clients, where duplicate keys are possible. API servers write none elsewhere.
 const FROM_CLIENTS: [[&str; 2]; 3] =
     [["request", "object"], ["request", "oldObject"], ["request", "options"]];
 
-/// Reads an AdmissionReview of v1, or of v1beta1 where `beta` allows it.
+/// Parses an AdmissionReview of v1, or of v1beta1 if `beta` is true.
 pub(in crate::admission) fn read<'d>(
     arena: &'d Arena,
     body: &'d [u8],
@@ -52,7 +52,7 @@ fn unreadable(error: NoReview, body: &[u8], beta: bool) -> Unreadable {
         NoReview::Syntax(why) => (format!("body is not JSON: {why}"), true),
         NoReview::TooMuch(why) => (why, true),
         NoReview::Duplicates(repeats) => {
-            // Of an envelope that contradicts itself, the uid is not to be believed either.
+            // If the envelope has duplicate keys, its uid is not reliable either.
             let first = repeats.paths().next().unwrap_or_default();
             (format!("duplicate field `{first}`"), repeats.are_within(&FROM_CLIENTS))
         }
@@ -60,7 +60,7 @@ fn unreadable(error: NoReview, body: &[u8], beta: bool) -> Unreadable {
     Unreadable { id: if credible { uid::recover(body, beta) } else { None }, why }
 }
 
-/// Makes a review of v1beta1 one of v1; what it was.
+/// Converts a review of v1beta1 to v1; returns its original version.
 fn upgrade(review: &mut Value) -> ReviewVersion {
     let Some(Value::String(api_version)) = review.get_mut("apiVersion") else { return ReviewVersion::V1 };
     let version = ReviewVersion::of(api_version);

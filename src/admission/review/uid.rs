@@ -1,11 +1,11 @@
-//! Whose review it is that cannot be read: found by scanning, so that a denial can say so whatever is wrong with the
-//! rest. An answer without the uid is a failed call to the API server, which `failurePolicy: Ignore` lets through.
+//! Finds the uid of a review that cannot be parsed, by scanning, so that a denial can be sent whatever is wrong with the
+//! rest. For an API server, a response without the uid is a failed call, which `failurePolicy: Ignore` admits.
 
 use super::id::{ReviewId, ReviewVersion};
 
-/// The first `request.uid` of the text, if the text is sound up to there, and the `apiVersion` if it comes before, as API
-/// servers write it; v1beta1 only where `beta` allows it. Nesting costs nothing: only the position in the two outermost
-/// objects is kept.
+/// Returns the first `request.uid` if the text is valid JSON up to there, and the `apiVersion` if it precedes that, as API
+/// servers write it; v1beta1 only if `beta` is true. Deep nesting needs no memory: only the position in the two outermost
+/// objects is tracked.
 pub(in crate::admission) fn recover(body: &[u8], beta: bool) -> Option<ReviewId> {
     let mut version = ReviewVersion::V1;
     let mut scan = Scan { body, at: 0 };
@@ -15,7 +15,7 @@ pub(in crate::admission) fn recover(body: &[u8], beta: bool) -> Option<ReviewId>
     while let Some(byte) = scan.next_token() {
         match byte {
             b'{' | b'[' => {
-                // Only an object below the key `request` of the outermost object counts, not a list in its place.
+                // Only an object (not a list) at the key `request` of the outermost object counts.
                 in_request = match depth {
                     1 => byte == b'{' && key == Some(b"request"),
                     _ => in_request,
@@ -57,7 +57,7 @@ impl<'b> Scan<'b> {
         rest.get(skipped).copied()
     }
 
-    /// The raw text of the string whose quote was just passed.
+    /// Returns the raw text of the string whose opening quote was just passed.
     fn string(&mut self) -> Option<&'b [u8]> {
         let rest = self.body.get(self.at..)?;
         let mut escaped = false;

@@ -1,5 +1,5 @@
-//! The certificate authority of one folder: `ca.crt` and `ca.key`, made at the first start, reused afterwards, renewed
-//! while it is still valid.
+//! Manages the certificate authority of a folder: `ca.crt` and `ca.key` are created at the first start, reused afterwards, and
+//! renewed while they are still valid.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ use x509_parser::pem::parse_x509_pem;
 use crate::outside;
 use crate::private;
 
-/// How long an authority is valid.
+/// The validity of an authority.
 const CA_LIFE: Duration = Duration::days(10 * 365);
-/// How long a leaf is valid; leaves are made anew at each start.
+/// The validity of a leaf; new leaves are issued at each start.
 const LEAF_LIFE: Duration = Duration::days(365);
-/// Leaves and authority are valid from this long before they are made, for callers whose clock is behind.
+/// How long before their creation leaves and authorities are valid, for callers whose clock is behind.
 const BACKDATE: Duration = Duration::hours(1);
 
 /// Why there is no usable authority. Each message says what to do.
@@ -47,7 +47,7 @@ pub struct Identity {
 }
 
 impl std::fmt::Debug for Identity {
-    /// Never shows the key.
+    /// Does not print the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Identity").finish_non_exhaustive()
     }
@@ -66,16 +66,16 @@ impl std::fmt::Debug for Authority {
 }
 
 impl Authority {
-    /// The authority of `folder`; makes the folder and the authority where they are missing, and a new authority
-    /// when two thirds of the life of the old one have passed.
+    /// Opens the authority of `folder`; creates the folder and the authority if they are missing, and a new authority
+    /// when two thirds of the validity of the old one have passed.
     ///
     /// # Errors
-    /// When the folder cannot be written, or holds an authority that is unreadable or has expired.
+    /// When the folder cannot be written, or its authority is unreadable or has expired.
     pub fn open(folder: &Path, now: OffsetDateTime) -> Result<Self, AuthorityError> {
         let (certificate, key) = (folder.join("ca.crt"), folder.join("ca.key"));
         private::make_folder(folder)
             .map_err(|source| AuthorityError::Write { path: folder.to_owned(), source })?;
-        // A key alone is what is left of an authority that was being made.
+        // A key without a certificate was left by an interrupted creation.
         if !certificate.exists() {
             return Self::create(&certificate, &key, now);
         }
@@ -92,7 +92,7 @@ impl Authority {
         if now > life.not_after {
             return Err(AuthorityError::Expired { path: certificate, on: life.not_after.date().to_string() });
         }
-        // Made by a clock that was ahead: whoever checks it by the right one refuses what it signs for years.
+        // Created while the clock was wrong: clients with the right time would reject its signatures for years.
         if life.not_before > now {
             tracing::warn!(path = %certificate.display(), "the authority begins in the future: making a new one");
             return Self::create(&certificate, &key, now);
@@ -106,7 +106,7 @@ impl Authority {
             reason: reason.to_string(),
         };
         let authority = Self::from_pem(&certificate_pem, &key_pem).map_err(malformed)?;
-        // Also left of one: a new key beside the old certificate, which nobody would find to have signed anything.
+        // An interrupted creation may also leave a new key beside the old certificate, which would not match signatures.
         if authority.is_of_another_key() {
             return Err(AuthorityError::Malformed {
                 path: key,
@@ -118,16 +118,16 @@ impl Authority {
 
     fn create(certificate: &Path, key: &Path, now: OffsetDateTime) -> Result<Self, AuthorityError> {
         let (authority, key_pem) = Self::make(now, CA_LIFE)?;
-        // The key first: a certificate without its key is refused at the next start, a key alone is replaced.
+        // The key is written first: a certificate without its key is an error at the next start, a key alone is replaced.
         write_private(key, &key_pem)?;
         write_private(certificate, &authority.certificate_pem)?;
         Ok(authority)
     }
 
-    /// A new authority that lives for `life`, and its key.
+    /// Creates an authority that is valid for `life`, and its key.
     ///
     /// # Errors
-    /// When no key can be made.
+    /// When no key can be generated.
     pub(super) fn make(now: OffsetDateTime, life: Duration) -> Result<(Self, String), AuthorityError> {
         let pair = KeyPair::generate()?;
         let mut params = CertificateParams::default();
@@ -142,37 +142,37 @@ impl Authority {
         Ok((Self { certificate_pem, issuer: Issuer::new(params, pair) }, key_pem))
     }
 
-    /// An authority that was made before.
+    /// Loads an authority.
     ///
     /// # Errors
-    /// When the text holds no certificate or no key.
+    /// When the text has no certificate or no key.
     pub(super) fn from_pem(certificate_pem: &str, key_pem: &str) -> Result<Self, rcgen::Error> {
         let issuer = Issuer::from_ca_cert_pem(certificate_pem, KeyPair::from_pem(key_pem)?)?;
         Ok(Self { certificate_pem: certificate_pem.to_owned(), issuer })
     }
 
-    /// Whether the certificate is for another key than the one that signs.
+    /// Whether the certificate has another public key than the signing key.
     fn is_of_another_key(&self) -> bool {
         let own = self.issuer.key().subject_public_key_info();
         let Ok((_, pem)) = parse_x509_pem(self.certificate_pem.as_bytes()) else { return true };
         pem.parse_x509().map_or(true, |certificate| certificate.public_key().raw != own)
     }
 
-    /// The authority's certificate: what a `caBundle` holds.
+    /// Returns the authority's certificate, for a `caBundle`.
     #[must_use]
     pub fn certificate_pem(&self) -> &str {
         &self.certificate_pem
     }
 
-    /// A serving certificate for host names and IP addresses, the first of which is its common name.
+    /// Issues a serving certificate for host names and IP addresses, the first of which is its common name.
     ///
     /// # Errors
-    /// When a name cannot stand in a certificate.
+    /// When a name is not possible in a certificate.
     pub fn issue_server(&self, names: &[String], now: OffsetDateTime) -> Result<Identity, AuthorityError> {
         self.issue_server_for(names, now, LEAF_LIFE)
     }
 
-    /// The same, valid for `life`.
+    /// Does the same, with the validity `life`.
     ///
     /// # Errors
     /// As [`Self::issue_server`].
@@ -187,10 +187,10 @@ impl Authority {
         self.issue(params, ExtendedKeyUsagePurpose::ServerAuth, now, life)
     }
 
-    /// A client certificate: Kubernetes reads the user from the common name and the group from the organisation.
+    /// Issues a client certificate: Kubernetes reads the user from the common name and the group from the organisation.
     ///
     /// # Errors
-    /// When the names cannot stand in a certificate.
+    /// When the names are not possible in a certificate.
     pub fn issue_client(
         &self,
         user: &str,
@@ -229,7 +229,7 @@ fn name(common: &str, organisation: Option<&str>) -> DistinguishedName {
     name
 }
 
-/// Why a text is no certificate.
+/// Why a text is not a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     #[error("{0}")]
@@ -238,7 +238,7 @@ pub enum CertificateError {
     X509(#[from] x509_parser::nom::Err<X509Error>),
 }
 
-/// From when to when a certificate is valid.
+/// The validity of a certificate.
 pub(super) struct Life {
     pub(super) not_before: OffsetDateTime,
     pub(super) not_after: OffsetDateTime,
@@ -255,14 +255,14 @@ impl Life {
         })
     }
 
-    /// When two thirds of the life are over, counted from when the certificate was made.
+    /// Returns when two thirds of the validity are over, counted from the creation of the certificate.
     pub(super) fn renew_at(&self) -> OffsetDateTime {
         let made = self.not_before + BACKDATE;
         self.not_after - (self.not_after - made) / 3
     }
 }
 
-/// The identifier of the key that signed a certificate, as the certificate says.
+/// Returns the identifier of the signing key, as the certificate states it.
 pub(super) fn signer(certificate_pem: &str) -> Option<Vec<u8>> {
     with_extensions(certificate_pem, |extension| match extension {
         ParsedExtension::AuthorityKeyIdentifier(id) => id.key_identifier.as_ref().map(|id| id.0.to_vec()),
@@ -270,7 +270,7 @@ pub(super) fn signer(certificate_pem: &str) -> Option<Vec<u8>> {
     })
 }
 
-/// The identifier of a certificate's own key.
+/// Returns the identifier of a certificate's own key.
 pub(super) fn key_id(certificate_pem: &str) -> Option<Vec<u8>> {
     with_extensions(certificate_pem, |extension| match extension {
         ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0.to_vec()),
@@ -278,7 +278,7 @@ pub(super) fn key_id(certificate_pem: &str) -> Option<Vec<u8>> {
     })
 }
 
-/// The domain names that a certificate is for.
+/// Returns the DNS names of a certificate.
 pub(super) fn domains(certificate_pem: &str) -> Vec<String> {
     let found = with_extensions(certificate_pem, |extension| match extension {
         ParsedExtension::SubjectAlternativeName(names) => {
@@ -302,7 +302,7 @@ fn with_extensions<T>(pem: &str, wanted: impl Fn(&ParsedExtension<'_>) -> Option
     certificate.extensions().iter().find_map(|extension| wanted(extension.parsed_extension()))
 }
 
-/// Writes `text` for the owner alone, whole or not at all.
+/// Writes `text` atomically, readable by the owner only.
 ///
 /// # Errors
 /// When the folder cannot be written.

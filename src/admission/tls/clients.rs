@@ -1,5 +1,5 @@
-//! Who may call: clients with a certificate of one authority and, where names are given, with one of these as their
-//! common name. Anyone else is refused in the handshake, before a byte of a request is read.
+//! Verifies callers: clients need a certificate of one authority and, if names are given, one of these as their
+//! common name. Other clients are rejected in the handshake, before any of a request is read.
 
 use std::sync::Arc;
 
@@ -12,12 +12,12 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use super::error::TlsConfigError;
 
-/// The callers that are let in.
+/// The callers that are accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clients {
-    /// Certificates of the authority, PEM.
+    /// The certificates of the authority, PEM.
     pub ca_pem: String,
-    /// Common names; none for everyone whom the authority vouches for.
+    /// Permitted common names; if there are none, all clients with a certificate of the authority are accepted.
     pub subjects: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Clients {
     }
 }
 
-/// The certificates of `pem` as roots.
+/// Parses the certificates of `pem` as trust anchors.
 pub(super) fn roots(pem: &str) -> Result<RootCertStore, TlsConfigError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
@@ -54,7 +54,7 @@ pub(super) fn roots(pem: &str) -> Result<RootCertStore, TlsConfigError> {
 fn is_named(certificate: &CertificateDer<'_>, subjects: &[String]) -> bool {
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else { return false };
     let mut names = certificate.subject().iter_common_name();
-    // A second name could be meant for other eyes than the first.
+    // With several common names, others might read another one than this check.
     let (Some(name), None) = (names.next(), names.next()) else { return false };
     name.as_str().is_ok_and(|name| subjects.iter().any(|allowed| allowed == name))
 }

@@ -1,4 +1,4 @@
-//! rustls configurations from PEM text.
+//! Creates rustls configurations from PEM text.
 
 use std::sync::Arc;
 
@@ -14,32 +14,32 @@ use super::authority::Life;
 use super::clients::{Clients, roots};
 use super::error::TlsConfigError;
 
-/// What a webhook's port shows, and whom it lets in.
+/// The certificate of a webhook's listener, and the clients that it accepts.
 #[derive(Clone, Debug)]
 pub struct WebhookTls {
     pub identity: Identity,
-    /// Everyone may call without.
+    /// None if clients need no certificate.
     pub clients: Option<Clients>,
-    /// Whether TLS 1.2 is spoken as well; of its cipher suites, only those with authenticated encryption.
+    /// Whether TLS 1.2 is supported as well; of its cipher suites, only those with authenticated encryption.
     pub tls12: bool,
 }
 
 impl WebhookTls {
-    /// A server configuration: HTTP/1.1 only.
+    /// Creates a server configuration for HTTP/1.1 only.
     ///
     /// # Errors
-    /// When the PEM text does not hold what it should, or certificate and key are no pair.
+    /// When the PEM text is invalid, or certificate and key do not match.
     pub fn config(&self) -> Result<ServerConfig, TlsConfigError> {
         let verifier = match &self.clients {
             None => Arc::new(NoClientAuth),
             Some(clients) => clients.verifier()?,
         };
-        // ring has no other suites for TLS 1.2 than those with AES-GCM and ChaCha20-Poly1305.
+        // For TLS 1.2, ring only has suites with AES-GCM and ChaCha20-Poly1305.
         let versions: &[&SupportedProtocolVersion] = if self.tls12 { &[&TLS13, &TLS12] } else { &[&TLS13] };
         build(&self.identity, verifier, versions)
     }
 
-    /// The same, unless the certificate has expired at `now`: nobody would accept it.
+    /// Does the same, unless the certificate has expired at `now`, so that no client would accept it.
     ///
     /// # Errors
     /// As [`Self::config`], and when it has expired.
@@ -53,10 +53,10 @@ impl WebhookTls {
         }
     }
 
-    /// Why nobody accepts the certificate at `now`; none where callers do.
+    /// Returns why clients would not accept the certificate at `now`; None if they do.
     ///
     /// # Errors
-    /// When it is no certificate.
+    /// When it is not a certificate.
     pub fn trouble_at(&self, now: time::OffsetDateTime) -> Result<Option<String>, TlsConfigError> {
         let life = Life::of(&self.identity.certificate_pem)?;
         Ok(if life.not_after <= now {
@@ -68,10 +68,10 @@ impl WebhookTls {
         })
     }
 
-    /// Days until the certificate expires, with fractions; negative afterwards.
+    /// Returns the days until the certificate expires, with fractions; negative afterwards.
     ///
     /// # Errors
-    /// When it is no certificate.
+    /// When it is not a certificate.
     pub fn days_left(&self, now: time::OffsetDateTime) -> Result<f64, TlsConfigError> {
         let life = Life::of(&self.identity.certificate_pem)?;
         Ok((life.not_after - now).as_seconds_f64() / 86_400.0)
@@ -83,13 +83,13 @@ fn second(time: time::OffsetDateTime) -> String {
     format!("{}T{hour:02}:{minute:02}:{second:02}Z", time.date())
 }
 
-/// A server configuration: TLS 1.3 only, HTTP/1.1 only.
+/// Creates a server configuration with TLS 1.3 only and HTTP/1.1 only.
 ///
-/// With `client_ca` a client may present a certificate of that authority (a wrong one ends the handshake); who it is,
-/// and whether that suffices, is for the server to decide.
+/// With `client_ca`, a client may present a certificate of that authority (a wrong one ends the handshake); the server decides
+/// about its identity, and whether that suffices.
 ///
 /// # Errors
-/// When the PEM text does not hold what it should.
+/// When the PEM text is invalid.
 pub fn server_config(identity: &Identity, client_ca: Option<&str>) -> Result<ServerConfig, TlsConfigError> {
     let verifier: Arc<dyn ClientCertVerifier> = match client_ca {
         None => Arc::new(NoClientAuth),
@@ -121,10 +121,10 @@ fn build(
     Ok(config)
 }
 
-/// The certificates and the key of PEM text.
+/// Parses the certificates and the key.
 ///
 /// # Errors
-/// When it does not hold what it should.
+/// When the PEM text is invalid.
 pub fn chain_and_key(
     identity: &Identity,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), TlsConfigError> {

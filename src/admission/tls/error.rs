@@ -1,10 +1,10 @@
-//! Why a TLS configuration cannot be made, in words that say what to give instead.
+//! Defines why a TLS configuration cannot be created, with messages that say what to provide instead.
 
 use thiserror::Error;
 
 use super::authority::CertificateError;
 
-/// Why a TLS configuration cannot be made.
+/// Why a TLS configuration cannot be created.
 #[derive(Debug, Error)]
 pub enum TlsConfigError {
     #[error("holds no certificate as PEM text; give the certificate, and its chain after it")]

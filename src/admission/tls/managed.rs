@@ -1,12 +1,12 @@
-//! Certificates that a webhook makes for itself: an authority and a serving certificate, renewed while the old ones are
-//! still valid, and the bundle by which callers trust both.
+//! Manages the certificates that a webhook creates for itself: an authority and a serving certificate, which are renewed while the
+//! old ones are still valid, and the CA bundle by which callers trust both.
 //!
-//! INVARIANT: whoever has the bundle of the moment, or the one before it, trusts the served certificate. A new authority
-//! is therefore first added to the bundle, and signs only once [`Managed::renew`] is called with the word that callers
-//! have it; the old one stays in the bundle until it expires.
+//! INVARIANT: callers with the current bundle, or the one before it, trust the served certificate. A new authority
+//! is therefore first added to the bundle, and signs only once [`Managed::renew`] is called with `distributed`, which says that
+//! callers have it; the old one stays in the bundle until it expires.
 //!
-//! A clock that was ahead for a while leaves certificates that begin in the future, and that nobody accepts who has the
-//! right time: to us they are as good as expired.
+//! If the clock was ahead for a while, there may be certificates with a validity in the future, which clients with the right time
+//! reject: they are treated as expired.
 
 use admit_apimachinery::go;
 use time::{Duration, OffsetDateTime};
@@ -14,7 +14,7 @@ use x509_parser::pem::Pem;
 
 use super::authority::{Authority, AuthorityError, Identity, Life, domains};
 
-/// How long what is made is valid.
+/// The validity of new certificates.
 #[derive(Clone, Copy, Debug)]
 pub struct Lives {
     pub authority: Duration,
@@ -27,12 +27,12 @@ impl Default for Lives {
     }
 }
 
-/// What a Secret of type `kubernetes.io/tls` holds, with the authority beside it; all PEM.
+/// The contents of a Secret of type `kubernetes.io/tls`, with the authority; all PEM.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Managed {
-    /// `ca.crt`: the certificates of all authorities that are trusted, newest first.
+    /// `ca.crt`: the certificates of all trusted authorities, newest first.
     pub bundle: String,
-    /// `ca.key`: the key of the newest.
+    /// `ca.key`: the key of the newest authority.
     pub authority_key: String,
     /// `tls.crt`
     pub certificate: String,
@@ -40,31 +40,31 @@ pub struct Managed {
     pub key: String,
 }
 
-/// What has changed, and with it what is to be done.
+/// What has changed, and what the caller has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Renewal {
-    /// Everything is as it was.
+    /// Nothing has changed.
     Nothing,
-    /// A new authority is in the bundle: callers must be given it, and then asked for a renewal again.
+    /// The bundle has a new authority: it must be distributed to callers before the next renewal.
     Bundle,
     /// There is a new serving certificate.
     Leaf,
 }
 
 impl std::fmt::Debug for Managed {
-    /// Never shows a key.
+    /// Does not print keys.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Managed").field("certificate", &self.certificate).finish_non_exhaustive()
     }
 }
 
 impl Managed {
-    /// Makes anew what is missing, unreadable, not for all of the domain names `names`, past two thirds of its life at
-    /// `now`, or not begun then. One thing at a time: callers must have the bundle of one renewal (`distributed` says so) before the next may
-    /// sign by it.
+    /// Renews what is missing, unreadable, not valid for all DNS names `names`, past two thirds of its validity at
+    /// `now`, or not valid yet. It does one step per call: callers must have the bundle of one renewal (`distributed` is true) before the
+    /// new authority may sign.
     ///
     /// # Errors
-    /// When no certificate can be made for `names`.
+    /// When no certificate can be issued for `names`.
     pub fn renew(
         &mut self,
         names: &[String],
@@ -83,7 +83,7 @@ impl Managed {
             || self.key.is_empty()
             || !self.is_trusted(now)
             || !names.iter().all(|name| domains.contains(name));
-        // By a new authority whom callers do not know yet, nothing is signed as long as the old certificate serves.
+        // While the old certificate is valid, an authority that callers do not know yet signs nothing.
         let overdue = self.certificate.is_empty() || !is_valid(&self.certificate, now);
         if !needed || !(distributed || overdue) {
             return Ok(Renewal::Nothing);
@@ -93,14 +93,14 @@ impl Managed {
         Ok(Renewal::Leaf)
     }
 
-    /// What a port shows; none before the first renewals.
+    /// Returns the serving certificate and its key; None before the first renewals.
     #[must_use]
     pub fn identity(&self) -> Option<Identity> {
         let made = !self.certificate.is_empty() && !self.key.is_empty();
         made.then(|| Identity { certificate_pem: self.certificate.clone(), key_pem: self.key.clone() })
     }
 
-    /// Puts a new authority in front of those that are still valid.
+    /// Puts a new authority before those that are still valid.
     fn announce(&mut self, lives: Lives, now: OffsetDateTime) -> Result<(), AuthorityError> {
         let (authority, key) = Authority::make(now, lives.authority)?;
         let mut bundle = authority.certificate_pem().to_owned();
@@ -117,7 +117,7 @@ impl Managed {
         certificates.into_iter()
     }
 
-    /// Whether an authority of the bundle that outlives the serving certificate's renewal has signed it.
+    /// Whether the serving certificate is signed by an authority of the bundle that is valid beyond its renewal.
     fn is_trusted(&self, now: OffsetDateTime) -> bool {
         let authorities: Vec<String> = self.authorities().filter(|ca| is_valid(ca, now)).collect();
         authorities.iter().any(|ca| signed_by(&self.certificate, ca))
@@ -131,7 +131,7 @@ fn pem(der: &[u8]) -> String {
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
-/// Whether a certificate's life has begun, and its first two thirds are not over.
+/// Whether a certificate is valid already, and the first two thirds of its validity are not over.
 fn is_fresh(certificate: &str, now: OffsetDateTime) -> bool {
     Life::of(certificate).is_ok_and(|life| life.not_before <= now && now < life.renew_at())
 }
@@ -140,7 +140,7 @@ fn is_valid(certificate: &str, now: OffsetDateTime) -> bool {
     Life::of(certificate).is_ok_and(|life| life.not_before <= now && now < life.not_after)
 }
 
-/// By the identifiers of the keys, which our authorities always write.
+/// Compares the key identifiers, which authorities of this program always write.
 fn signed_by(certificate: &str, authority: &str) -> bool {
     let (Some(wanted), Some(own)) =
         (super::authority::signer(certificate), super::authority::key_id(authority))
@@ -161,11 +161,11 @@ mod tests {
         let mut managed = Managed::default();
         let mut renew = |distributed, now| managed.renew(&names, lives, distributed, now).unwrap();
         assert_eq!([renew(true, ahead), renew(true, ahead)], [Renewal::Bundle, Renewal::Leaf]);
-        // Callers need not have the new bundle: with the old one they refuse what is served.
+        // Callers that still have the old bundle would reject the new certificate.
         assert_eq!([renew(true, now), renew(false, now)], [Renewal::Bundle, Renewal::Leaf]);
         assert_eq!(renew(true, now), Renewal::Nothing);
         assert_eq!(managed.authorities().count(), 1, "nobody is to trust the one of the future in years");
-        // A replica whose clock is ahead by less than certificates are dated back is no reason.
+        // A clock that is ahead by less than certificates are backdated is no reason for a renewal.
         assert!(is_fresh(&managed.certificate, now - Duration::minutes(59)));
         assert!(!is_fresh(&managed.certificate, now - Duration::minutes(61)));
     }
@@ -183,11 +183,11 @@ mod tests {
         assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Bundle);
         assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Leaf);
         assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Nothing);
-        // A Service that is called otherwise, with the Secret that was kept.
+        // The Service was renamed, and the Secret kept.
         let renamed = ["b".to_owned(), "a".to_owned()];
         assert_eq!(managed.renew(&renamed, Lives::default(), true, now).unwrap(), Renewal::Leaf);
         assert_eq!(domains(&managed.certificate), renamed);
-        // What is for more names than are asked for is for these, too: replicas of an older name do not take it back.
+        // A certificate for more names is valid for fewer: replicas with an older name do not replace it.
         assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Nothing);
         assert!(managed.identity().is_some() && !format!("{managed:?}").contains("PRIVATE"));
     }

@@ -1,5 +1,5 @@
-//! Certificates and TLS settings: a private authority kept in a folder, the leaves it issues, and the rustls
-//! configurations made of them. What listens and what is served is the caller's business.
+//! Manages certificates and TLS settings: a private authority in a folder, the leaves that it issues, and rustls
+//! configurations. Callers open listeners and serve requests.
 
 mod authority;
 mod clients;

@@ -1,4 +1,4 @@
-//! The life of an authority: made, reused, renewed, expired.
+//! Tests the life of an authority: creation, reuse, renewal, expiry.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! A request to a server, as it is tried, shown and written into suites.
+//! Represents an admission request that the search tries, reports, and writes into test suites.
 
 use std::sync::Arc;
 
@@ -7,35 +7,35 @@ use serde_json::{Map, Value, json};
 
 use super::path::{self, Path};
 
-/// A request, and what exists when it is made.
+/// An admission request, together with objects that exist when it is made.
 ///
 /// [`Inquiry`](super::Inquiry) has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
-    /// What is done.
+    /// The operation.
     pub operation: Operation,
-    /// To objects of which resource.
+    /// The resource of the object.
     pub resource: GroupVersionResource,
-    /// Empty for the objects themselves.
+    /// The subresource; empty for the object itself.
     pub subresource: String,
-    /// Empty for objects that are in none.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: String,
-    /// Of what is asked about, where the object has none: of the pod, of the options of `exec`. Else empty.
+    /// The name of the target if the object does not name it, as for the options of `exec`; else empty.
     pub name: String,
     /// The new object.
     pub object: Option<Value>,
-    /// What is there.
+    /// The existing object.
     pub old_object: Option<Value>,
-    /// Who asks.
+    /// The requesting user.
     pub user: UserInfo,
-    /// Namespaces and params that exist, in place of loaded ones of the same name.
+    /// Namespaces and params that exist; they replace loaded ones of the same name.
     pub existing: Vec<Arc<Value>>,
-    /// Answers of the authorizer, as suites have them under `authorizer`.
+    /// Answers of the authorizer, in the format of `authorizer` in suites.
     pub authorizer: Option<Value>,
 }
 
 impl Ask {
-    /// The creation of an object by nobody in particular.
+    /// Builds a request to create an object, by an authenticated user named `someone`.
     #[must_use]
     pub fn creation(object: Value, resource: GroupVersionResource) -> Self {
         let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
@@ -58,7 +58,7 @@ impl Ask {
         }
     }
 
-    /// A request that is given, by which other objects exist; an object that leaves its namespace out is in that of the request.
+    /// Takes a given request and the objects that exist beside it; an object without namespace gets that of the request.
     ///
     /// [`Inquiry`](super::Inquiry) has an example of a request.
     #[must_use]
@@ -71,7 +71,7 @@ impl Ask {
         let place = |object: &Object<'_>| {
             let mut object = object.value().into_owned();
             let path = Path::of_names(["metadata", "namespace"]);
-            // What is asked of a connection is in no namespace itself.
+            // Connect options are not namespaced themselves.
             if namespaced && request.operation != Operation::Connect && path.get(&object).is_none() {
                 path.set(&mut object, json!(request.namespace));
             }
@@ -95,13 +95,13 @@ impl Ask {
         ask
     }
 
-    /// The kind of the objects.
+    /// Returns the kind of the object.
     #[must_use]
     pub fn kind(&self) -> GroupVersionKind {
         self.object.as_ref().or(self.old_object.as_ref()).map(GroupVersionKind::of).unwrap_or_default()
     }
 
-    /// The name of what is asked about: of the object, unless it has none.
+    /// Returns the name of the target: that of the object, unless it has none.
     #[must_use]
     pub fn name(&self) -> &str {
         if !self.name.is_empty() {
@@ -111,14 +111,14 @@ impl Ask {
         object.and_then(|object| object.pointer("/metadata/name")).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Whether it is an update of an object to one of another name, or in another namespace: there is no such request.
+    /// Reports whether it is an update that changes name or namespace, which no server accepts.
     pub(super) fn is_renaming(&self) -> bool {
         let (Some(new), Some(old)) = (&self.object, &self.old_object) else { return false };
         let is_other = |pointer: &str| new.pointer(pointer) != old.pointer(pointer);
         self.operation == Operation::Update && (is_other("/metadata/name") || is_other("/metadata/namespace"))
     }
 
-    /// The same request for what has another name.
+    /// Returns the request for another name.
     pub(super) fn named(&self, name: &str) -> Self {
         let mut ask = self.clone();
         if self.operation == Operation::Connect {
@@ -132,7 +132,7 @@ impl Ask {
         ask
     }
 
-    /// The same request in another namespace.
+    /// Returns the request in another namespace.
     pub(super) fn placed(&self, namespace: &str) -> Self {
         let mut ask = self.clone();
         namespace.clone_into(&mut ask.namespace);
@@ -146,12 +146,12 @@ impl Ask {
         ask
     }
 
-    /// The same request with another new object.
+    /// Returns the request with another new object.
     pub(super) fn with(&self, object: Value) -> Self {
         Self { object: Some(object), ..self.clone() }
     }
 
-    /// A change of `old` into `new`, through a subresource if one is named.
+    /// Returns an update of `old` to `new`, through a subresource if one is named.
     pub(super) fn update(&self, old: Value, new: Value, subresource: &str) -> Self {
         Self {
             operation: Operation::Update,
@@ -162,7 +162,7 @@ impl Ask {
         }
     }
 
-    /// In how many places two requests differ.
+    /// Counts the places where two requests differ.
     pub(super) fn differences(&self, other: &Self) -> usize {
         let objects = match (&self.object, &other.object) {
             (Some(one), Some(other)) => path::differences(one, other),
@@ -181,7 +181,7 @@ impl Ask {
         .fold(objects, |count, differs| count.saturating_add(usize::from(differs)))
     }
 
-    /// The request as a case of a suite.
+    /// Writes the request as a test case of a suite.
     ///
     /// [`Inquiry`](super::Inquiry) has an example.
     #[must_use]
@@ -237,7 +237,7 @@ impl Ask {
         Value::Object(case)
     }
 
-    /// In one line: `CREATE pods`, `UPDATE pods/ephemeralcontainers`.
+    /// Formats it in one line: `CREATE pods`, `UPDATE pods/ephemeralcontainers`.
     #[must_use]
     pub fn title(&self) -> String {
         let resource = self.resource.group_resource();

@@ -1,5 +1,5 @@
-//! Finds requests that a policy denies, where nobody gave one: the least objects of the kinds that it matches, changed where its
-//! rules look.
+//! Finds requests that a policy denies when none is given: starts from minimal objects of the matched kinds and changes the fields that
+//! the rules read.
 
 use std::collections::BTreeSet;
 
@@ -14,23 +14,23 @@ use super::rules::Rules;
 use super::types::Types;
 use super::values::{Values, complete, instances, sample};
 
-/// Requests that are tried.
+/// The maximum number of requests to try.
 const MOST_TRIED: usize = 2_500;
-/// Those that are tried once one was found.
+/// The maximum number of further requests to try after one is found.
 const MOST_MORE: usize = 300;
-/// Changes of which two are made at once.
+/// The number of changes from which pairs are made.
 const MOST_PAIRED: usize = 40;
-/// Changes that make up for one refusal.
+/// The maximum number of changes to try to satisfy one refusal.
 const MOST_REPAIRS: usize = 8;
-/// Members of one object that rules tell from the others.
+/// From this many fields of one object on, rules count as a list of allowed fields.
 const FEW: usize = 3;
-/// Kinds that are started from.
+/// The maximum number of kinds to start from.
 const MOST_KINDS: usize = 8;
-/// Names that are tried, and namespaces.
+/// The maximum number of names to try, and of namespaces.
 const MOST_NAMES: usize = 12;
 const NAMESPACE: &str = "default";
 
-/// Finds a request that is denied.
+/// Searches for denied requests.
 #[derive(Debug)]
 pub(super) struct Finder<'a> {
     pub(super) judge: &'a Judge<'a>,
@@ -39,11 +39,11 @@ pub(super) struct Finder<'a> {
     pub(super) values: &'a Values<'a>,
 }
 
-/// One change of an object.
+/// A change of one field of an object; `None` removes it.
 type Change = (Path, Option<Value>);
 
 impl Finder<'_> {
-    /// One request for each of the first kinds, as far as it was found in time.
+    /// Returns one denied request for each of the first kinds, as far as found in time.
     pub(super) fn find(&self, over: &dyn Fn() -> bool) -> Vec<Ask> {
         let mut found = Vec::new();
         let mut tried = 0_usize;
@@ -52,7 +52,7 @@ impl Finder<'_> {
                 break;
             }
             if !found.is_empty() {
-                // One is enough to start from; others are welcome where they are near.
+                // One is enough to start from; further ones get a small budget.
                 tried = tried.max(MOST_TRIED.saturating_sub(MOST_MORE));
             }
             found.extend(self.from(&start, &mut tried, over));
@@ -63,7 +63,7 @@ impl Finder<'_> {
         found
     }
 
-    /// Requests for the least objects of what the policy matches.
+    /// Builds requests with minimal objects of the kinds that the policy matches.
     fn starts(&self) -> Vec<Ask> {
         let everything = [Rule::default()];
         let own = &self.judge.policy.constraints.rules;
@@ -118,7 +118,7 @@ impl Finder<'_> {
         asks
     }
 
-    /// Connections with all options that there are.
+    /// Builds connect requests with all their options set.
     fn connected(&self, rule: &Rule, served: &ServedKind, subresource: &str) -> Vec<Ask> {
         if rule.operations.as_ref().is_some_and(|all| !all.contains(&Operation::Connect)) {
             return Vec::new();
@@ -147,7 +147,7 @@ impl Finder<'_> {
         served.connections.iter().filter(is_meant).map(ask).collect()
     }
 
-    /// The same request for what has other names, and in other namespaces: those that rules name.
+    /// Returns the request with other names and namespaces, taken from constants of the rules.
     fn elsewhere(&self, start: &Ask) -> Vec<Ask> {
         if !self.rules.reads_request() {
             return Vec::new();
@@ -230,7 +230,7 @@ impl Finder<'_> {
         None
     }
 
-    /// Requests in which what a server names in its refusal is otherwise: `hostUsers must be false`.
+    /// Returns requests in which the field named by a refusal is set otherwise, as for `hostUsers must be false`.
     fn repaired(&self, ask: &Ask, path: &Path, refusal: &str) -> Vec<Ask> {
         let (Some(kind), Some(object)) = (self.types.kind(&ask.kind()), &ask.object) else {
             return Vec::new();
@@ -272,7 +272,7 @@ impl Finder<'_> {
         changes
     }
 
-    /// Members beside those that rules look at: of what is none of a list, another one is denied.
+    /// Sets fields next to those that rules read: where rules list allowed fields, any other one is denied.
     fn unread(&self, start: &Ask, object: &Value) -> Vec<Change> {
         let Some(kind) = self.types.kind(&start.kind()) else { return Vec::new() };
         let patterns = self.rules.patterns(&[]);
@@ -309,7 +309,7 @@ impl Finder<'_> {
                         return None;
                     }
                     if let Some(kind) = self.types.kind(&start.kind()) {
-                        // What is put there may have to have fields as well.
+                        // The new value may have required fields.
                         complete(kind, &path.child(Step::Name(String::new())), &mut object);
                     }
                 }
@@ -322,7 +322,7 @@ impl Finder<'_> {
     }
 }
 
-/// Whether objects may have that name.
+/// Reports whether objects may have that name.
 fn is_name(text: &str) -> bool {
     const LONGEST: usize = 63;
     let is_outer = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -332,7 +332,7 @@ fn is_name(text: &str) -> bool {
         && text.chars().all(|c| is_outer(c) || c == '-')
 }
 
-/// A few changes of each place rather than all of the first ones.
+/// Picks a few changes of each field rather than all of the first fields.
 fn spread(changes: &[Change], most: usize) -> Vec<&Change> {
     let mut picked: Vec<&Change> = Vec::new();
     for round in 0..4 {

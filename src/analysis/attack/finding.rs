@@ -1,4 +1,4 @@
-//! Findings: pairs of a denied request and a similar one that is admitted.
+//! Defines findings: pairs of a denied request and a similar one that is admitted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -41,7 +41,7 @@ pub enum Family {
     Spellings,
 }
 
-/// There is no such family.
+/// The error for an unknown family name.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error(
     "`{0}` is not one of siblings, workloads, subresources, operations, versions, absent, labels, errors, bindings, spellings"
@@ -49,7 +49,7 @@ pub enum Family {
 pub struct UnknownFamily(pub String);
 
 impl Family {
-    /// All of them.
+    /// All families.
     pub const ALL: [Self; 10] = [
         Self::Siblings,
         Self::Workloads,
@@ -63,7 +63,7 @@ impl Family {
         Self::Spellings,
     ];
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Family {
         }
     }
 
-    /// What it is, in one line.
+    /// Returns its description in one line.
     #[must_use]
     pub const fn meaning(self) -> &'static str {
         match self {
@@ -168,7 +168,7 @@ pub enum Undecided {
     /// No binding, or none that denies.
     #[error("no binding enforces it with Deny")]
     NotEnforced,
-    /// It is not known what for a request is denied.
+    /// What exactly is denied cannot be determined.
     #[error(
         "no change of a field was found that makes it admit what it denies: give requests that it admits with --suite or -f"
     )]

@@ -1,4 +1,4 @@
-//! What is asked: what gets past one policy of a set; and how it is found.
+//! Searches for requests that evade one policy of a set.
 //!
 //! ```text
 //! given requests, or found ones ──denied──► shrunk ──offences──► Scene ──families──► neighbours ──confirmed──► findings
@@ -23,13 +23,13 @@ use super::selectors::{self, Selector};
 use super::types::Types;
 use super::values::Values;
 
-/// Denied requests that are started from, and offences of each.
+/// The maximum number of denied requests to start from, and of offences per request.
 const MOST_BASES: usize = 24;
 const MOST_OFFENCES: usize = 4;
-/// Denied requests for the same rules.
+/// The maximum number of denied requests kept per set of violated rules.
 const MOST_ALIKE: usize = 3;
 
-/// What is asked: which requests are admitted that reach the same as one that a policy denies.
+/// A search for admitted requests with the same effect as one that a policy denies.
 ///
 /// ```
 /// use admit_analysis::attack::{Ask, Inquiry};
@@ -69,13 +69,13 @@ const MOST_ALIKE: usize = 3;
 pub struct Inquiry<'a> {
     /// Policies, definitions and params, compiled.
     pub set: &'a PolicySet,
-    /// What the set was made of: the texts of rules are read here.
+    /// The documents that the set was made of; the texts of rules are read from them.
     pub documents: &'a [Document],
     /// The name of the policy.
     pub policy: &'a str,
-    /// Requests to start from; those that the policy denies are of use, and what the others have in their fields.
+    /// Requests to start from if the policy denies them; the others supply field values.
     pub given: &'a [Ask],
-    /// Whether the time is over.
+    /// Reports whether time is up.
     pub over: &'a dyn Fn() -> bool,
 }
 
@@ -88,7 +88,7 @@ impl std::fmt::Debug for Inquiry<'_> {
     }
 }
 
-/// All that is known of the policy.
+/// The facts about the policy.
 struct Known<'a> {
     judge: Judge<'a>,
     rules: Rules,
@@ -97,10 +97,10 @@ struct Known<'a> {
 }
 
 impl<'a> Inquiry<'a> {
-    /// What gets past the policy.
+    /// Runs the search.
     ///
     /// # Errors
-    /// When a pair that was found is not answered in the same way once more.
+    /// If a pair gets other verdicts when it is evaluated again.
     pub fn attack(&self) -> Result<Attacked, Unconfirmed> {
         let nothing = |why| Attacked { findings: Vec::new(), denied: 0, tried: 0, undecided: Some(why) };
         let Some(known) = self.known() else { return Ok(nothing(Undecided::NotEnforced)) };
@@ -173,7 +173,7 @@ impl<'a> Inquiry<'a> {
         })
     }
 
-    /// Requests that the policy denies: given ones, else found ones.
+    /// Returns requests that the policy denies: given ones, else generated ones.
     fn bases(&self, known: &Known<'_>, types: &Types<'_>, values: &Values<'_>) -> Vec<(Ask, Judged)> {
         let denied = |ask: &Ask| {
             let judged = known.judge.ask(ask);
@@ -232,7 +232,7 @@ impl<'a> Inquiry<'a> {
         Ok(())
     }
 
-    /// Both requests are put to the engine once more, as cases of a suite.
+    /// Evaluates both requests again, as test cases of a suite.
     fn confirmed(
         &self,
         known: &Known<'_>,

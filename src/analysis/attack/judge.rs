@@ -1,5 +1,4 @@
-//! Decides single requests as a server does, by admit-policy: what the server makes of the object, mutating policies,
-//! validating policies.
+//! Decides single requests as a server does, with admit-policy: defaulting and validation, mutating policies, validating policies.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use thiserror::Error;
 
 use super::ask::Ask;
 
-/// A server that asks all policies, and looks at what one of them says.
+/// A server that applies all policies, and watches one of them.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     pub(super) set: &'a PolicySet,
@@ -23,18 +22,18 @@ pub(super) struct Judge<'a> {
     tried: Cell<usize>,
 }
 
-/// What came of one request.
+/// The result of one request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Judged {
-    /// The server's own refusal, of which policies are not asked.
+    /// Why the server rejects it before policies run; `None` if it does not.
     pub(super) refused: Option<String>,
-    /// The policy denies it.
+    /// Whether the watched policy denies it.
     pub(super) denies: bool,
-    /// The validations by which it does.
+    /// The indices of the validations that fail.
     pub(super) validations: Vec<usize>,
-    /// The policy could not be evaluated, which was passed over.
+    /// The error of the policy that its failurePolicy ignored.
     pub(super) erred: Option<String>,
-    /// Nothing denies it.
+    /// Whether no policy denies it.
     pub(super) admitted: bool,
     /// The objects with defaults, as policies see them.
     pub(super) object: Option<Value>,
@@ -42,16 +41,16 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// The server takes it, and the policy lets it through.
+    /// Reports whether the server accepts it and the watched policy admits it.
     pub(super) fn passes(&self) -> bool {
         self.refused.is_none() && !self.denies
     }
 }
 
-/// Why a server refuses an object before it asks policies.
+/// Why a server rejects an object before policies run.
 #[derive(Debug, Error)]
 enum Untaken {
-    /// A field is invalid, or none of the kind's: in the words of the server.
+    /// A field is invalid or unknown, with the server's message.
     #[error("{0}")]
     Field(String),
     #[error("{}", .0.message)]
@@ -112,7 +111,7 @@ impl<'a> Judge<'a> {
         judged
     }
 
-    /// What mutating policies make of the object; the reason where it goes no further.
+    /// Applies mutating policies to the object; returns the reason if they reject it.
     fn mutate(&self, ask: &Ask, request: &mut Request<'_>, host: &Documents) -> Option<String> {
         self.set.mutating_policies().next()?;
         let kinds =
@@ -152,7 +151,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What `admit test` says of the request as a case: of the policy alone, or of all.
+    /// Evaluates the request as `admit test` does, against the watched policy alone or against all.
     pub(super) fn confirmed(&self, ask: &Ask, alone: bool) -> Option<Outcome> {
         let policies: &[&str] = if alone { &[&self.policy.name] } else { &[] };
         let document = json!({
@@ -165,13 +164,13 @@ impl<'a> Judge<'a> {
         if result.refused {
             return None;
         }
-        // What a definition refuses no policy was asked about.
+        // No policy sees an object that its definition rejects.
         let is_by_policy = result.outcome != Outcome::Deny || result.policy.is_some();
         is_by_policy.then_some(result.outcome)
     }
 }
 
-/// What a server does before it asks policies.
+/// Does what a server does before it runs policies.
 fn take(ask: &Ask, object: Option<&Value>, host: &Documents) -> Result<Taken, Untaken> {
     let as_sent = Taken { object: object.cloned(), old: ask.old_object.clone() };
     let Some(new) = object.filter(|_| matches!(ask.operation, Operation::Create | Operation::Update)) else {

@@ -1,4 +1,4 @@
-//! What gets past a policy: from a request that it denies to one that is admitted and reaches the same.
+//! Searches for ways around a policy: from a request that it denies to an admitted one with the same effect.
 //!
 //! ```text
 //! given ──or── denied        a request that the policy denies
@@ -7,20 +7,20 @@
 //!               Scene ──families──► neighbours, by types and meaning ──judge──► findings, the nearest first
 //! ```
 //!
-//! Nothing here knows a policy or a way around one. What is the same is known from the types of fields ([`admit_policy::Catalogue`],
-//! or the schema of a definition), from what expressions read, and from what server and API make of a field; what is admitted
-//! says the engine, and a pair is shown only when the engine said of both requests once more what was found.
+//! Nothing here knows particular policies or evasions. Equal effects follow from the types of fields ([`admit_policy::Catalogue`], or
+//! the schema of a definition), from what expressions read, and from how server and API treat a field. The engine decides what is
+//! admitted, and a pair is reported only if the engine confirms both requests.
 //!
 //! | file | decides |
 //! |---|---|
-//! | `path` | places in objects |
-//! | `ask` | requests, as they are tried, shown and written |
-//! | `judge` | what a server and all policies say of a request |
+//! | `path` | paths in objects |
+//! | `ask` | requests that are tried, reported and written |
+//! | `judge` | the verdict of a server and all policies on a request |
 //! | `rules`, `selectors` | what a policy reads, and what it and its bindings select |
-//! | `types`, `values` | where values of a type may stand, and which may be tried |
-//! | `denied` | a request that is denied, where nobody gave one |
-//! | `offence` | what a request is denied for |
-//! | `scene`, `families` | requests that reach the same |
+//! | `types`, `values` | where values of a type may occur, and which values to try |
+//! | `denied` | a denied request, if none is given |
+//! | `offence` | the field for which a request is denied |
+//! | `scene`, `families` | requests with the same effect |
 //! | `finding`, `inquiry` | pairs, confirmed and ranked |
 
 mod ask;

@@ -1,4 +1,4 @@
-//! What a denied request is denied for: the places of its object where another value, or none, makes the policy let it through.
+//! Determines what a denied request is denied for: the fields of its object where another value, or none, makes the policy admit it.
 
 use std::collections::BTreeSet;
 
@@ -10,41 +10,41 @@ use super::path::{Path, Step, differences, expand};
 use super::rules::Rules;
 use super::values::Values;
 
-/// Requests that are tried to make one smaller, and to find what it is denied for.
+/// The maximum number of requests to try, to shrink one and to find its offences.
 const MOST_SHRINKS: usize = 160;
 const MOST_MENDS: usize = 700;
 const MOST_PAIRS: usize = 600;
-/// Offences of one request.
+/// The maximum number of offences per request.
 const MOST_OFFENCES: usize = 12;
 
-/// One reason for which a request is denied.
+/// A field for which a request is denied.
 #[derive(Clone, Debug)]
 pub(super) struct Offence {
-    /// Where it stands in the new object.
+    /// Its path in the new object.
     pub(super) path: Path,
-    /// What stands there; none where something is missing.
+    /// Its value; `None` if the field is missing.
     pub(super) value: Option<Value>,
-    /// The object with another value there, or none, which the policy lets through.
+    /// The object with another value there, or none, which the policy admits.
     pub(super) mended: Value,
 }
 
 impl Offence {
-    /// Of a request that is denied whatever its object says.
+    /// Returns the offence of a request that is denied regardless of its object.
     pub(super) fn of_request() -> Self {
         Self { path: Path::default(), value: None, mended: Value::Null }
     }
 
-    /// The place, as it is told.
+    /// Formats the path for reports.
     pub(super) fn place(&self) -> String {
         if self.is_of_request() { "request".to_owned() } else { self.path.to_string() }
     }
 
-    /// Whether it is the request itself, and not a place in its object.
+    /// Reports whether the request itself is denied, and not a field of its object.
     pub(super) fn is_of_request(&self) -> bool {
         self.path.0.is_empty()
     }
 
-    /// Whether an object offends in the same way at a place.
+    /// Reports whether an object has the same offence at a path.
     pub(super) fn is_at(&self, object: &Value, path: &Path) -> bool {
         if self.is_of_request() {
             return true;
@@ -57,7 +57,7 @@ impl Offence {
     }
 }
 
-/// Finds offences.
+/// Searches for offences.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     pub(super) judge: &'a Judge<'a>,
@@ -66,8 +66,8 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The request with everything taken away that is not needed for its denial: once with all that rules look at, and once
-    /// without what can be spared of that.
+    /// Removes everything that the denial does not need: first keeping all fields that rules read, then removing those that can be
+    /// spared, too.
     pub(super) fn shrunk(&self, ask: &Ask, judged: &Judged, over: &dyn Fn() -> bool) -> Vec<Ask> {
         let patterns = self.rules.patterns(&judged.validations);
         let Some(object) = &ask.object else { return vec![ask.clone()] };
@@ -102,7 +102,7 @@ impl Search<'_> {
                 break;
             }
             let is_kept = kept.iter().any(|kept| kept.starts_with(&path));
-            // Items that are moved are no longer where they were read.
+            // Removing an item shifts others away from the paths that were read.
             let moves = matches!(path.0.last(), Some(Step::At(_)));
             let Some(object) = &ask.object else { break };
             if is_kept || moves && !kept.is_empty() {
@@ -124,7 +124,7 @@ impl Search<'_> {
         ask
     }
 
-    /// The places where one change makes the policy let the request through.
+    /// Finds the paths where a single change makes the policy admit the request.
     fn offences(&self, ask: &Ask, judged: &Judged, over: &dyn Fn() -> bool) -> Vec<Offence> {
         let Some(object) = &ask.object else { return Vec::new() };
         let patterns = self.rules.patterns(&judged.validations);
@@ -155,7 +155,7 @@ impl Search<'_> {
         sorted(found, object)
     }
 
-    /// What a request is denied for: [places](Self::offences), or the request itself where the rules look at no object.
+    /// Returns the offences: [paths](Self::offences), or the request itself if the rules read no object.
     pub(super) fn reasons(&self, ask: &Ask, judged: &Judged, over: &dyn Fn() -> bool) -> Vec<Offence> {
         let mut found = self.offences(ask, judged, over);
         let sees_none = || !judged.validations.is_empty() && !self.rules.look_at_objects(&judged.validations);
@@ -165,7 +165,7 @@ impl Search<'_> {
         found
     }
 
-    /// Two changes at once, of which the first counts as the offence.
+    /// Tries two changes at once, of which the first counts as the offence.
     fn pair(
         &self,
         ask: &Ask,
@@ -225,7 +225,7 @@ fn changed<'c>(
     Some(object)
 }
 
-/// Those first of which least is changed, and which say most exactly where.
+/// Sorts by how little changes, and then by how specific the path is.
 fn sorted(mut found: Vec<Offence>, object: &Value) -> Vec<Offence> {
     found.sort_by_key(|offence| {
         (differences(object, &offence.mended), usize::MAX.saturating_sub(offence.path.0.len()))
@@ -233,7 +233,7 @@ fn sorted(mut found: Vec<Offence>, object: &Value) -> Vec<Offence> {
     found
 }
 
-/// What may be taken away: all but the identity of the object.
+/// Lists the children that may be removed: all but the identity of the object.
 fn below(path: &Path, value: &Value) -> Vec<Path> {
     const IDENTITY: [&str; 4] = ["apiVersion", "kind", "name", "namespace"];
     let is_near = path.0.is_empty() || matches!(path.0.as_slice(), [Step::Name(name)] if name == "metadata");
@@ -243,7 +243,7 @@ fn below(path: &Path, value: &Value) -> Vec<Path> {
             .filter(|name| !(is_near && IDENTITY.contains(&name.as_str())))
             .map(|name| path.child(Step::Name(name.clone())))
             .collect(),
-        // From the last, so that the others stay where they are.
+        // Last items first, which keeps the indices of the others.
         Value::Array(list) => (0..list.len()).map(|at| path.child(Step::At(at))).collect(),
         _ => Vec::new(),
     }

@@ -1,4 +1,4 @@
-//! Places in objects: reading, writing, and how many of them differ.
+//! Defines paths in objects: reads, sets and removes values, and counts differences.
 
 use std::fmt;
 
@@ -6,19 +6,19 @@ use serde_json::{Map, Value};
 
 use crate::reads::EACH;
 
-/// Places of one pattern in one object.
+/// The maximum number of paths of one pattern in one object.
 const MOST_PLACES: usize = 64;
-/// Leaves that are compared; more differ beyond counting.
+/// The maximum number of leaves that are compared; larger objects count as very different.
 const MOST_LEAVES: usize = 10_000;
 
-/// One step into a value.
+/// One segment of a path.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Step {
     Name(String),
     At(usize),
 }
 
-/// A place in an object.
+/// A path in an object.
 #[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Path(pub(super) Vec<Step>);
 
@@ -34,8 +34,7 @@ impl Path {
         })
     }
 
-    /// Puts a value there, in maps and lists that are made where there are none. Whether there is such a place; one past the end of a
-    /// list is.
+    /// Sets the value, creating maps and lists on the way. Returns false if the path cannot exist; one past the end of a list can.
     pub(super) fn set(&self, object: &mut Value, value: Value) -> bool {
         let mut here = object;
         for step in &self.0 {
@@ -61,7 +60,7 @@ impl Path {
         true
     }
 
-    /// Takes away what is there. Whether something was.
+    /// Removes the value; returns whether there was one.
     pub(super) fn remove(&self, object: &mut Value) -> bool {
         let Some((last, parents)) = self.0.split_last() else { return false };
         let parent = parents.iter().try_fold(object, |value, step| match step {
@@ -82,12 +81,12 @@ impl Path {
         Self(self.0.iter().cloned().chain([step]).collect())
     }
 
-    /// The first `length` steps.
+    /// Returns the first `length` segments.
     pub(super) fn prefix(&self, length: usize) -> Self {
         Self(self.0.iter().take(length).cloned().collect())
     }
 
-    /// The steps behind the first `length`.
+    /// Returns the segments after the first `length`.
     pub(super) fn rest(&self, length: usize) -> Self {
         Self(self.0.iter().skip(length).cloned().collect())
     }
@@ -96,7 +95,7 @@ impl Path {
         Self(self.0.iter().chain(&more.0).cloned().collect())
     }
 
-    /// With all items of lists in the place of one.
+    /// Returns the path with every index replaced by "all items".
     pub(super) fn pattern(&self) -> Vec<String> {
         let step = |step: &Step| match step {
             Step::Name(name) => name.clone(),
@@ -124,7 +123,7 @@ impl fmt::Display for Path {
     }
 }
 
-/// The places of an object that a pattern names: there, or missing below something that is there.
+/// Returns the paths of an object that match a pattern, including missing fields of existing parents.
 pub(super) fn expand(pattern: &[String], object: &Value) -> Vec<Path> {
     let mut found = vec![Path::default()];
     for name in pattern {
@@ -150,7 +149,7 @@ pub(super) fn expand(pattern: &[String], object: &Value) -> Vec<Path> {
     found
 }
 
-/// How many leaves are in one of the objects alone, or have another value in the other.
+/// Counts the leaves that only one object has, or that differ.
 pub(super) fn differences(one: &Value, other: &Value) -> usize {
     let (mut open, mut count, mut looked_at) = (vec![(Some(one), Some(other))], 0_usize, 0_usize);
     while let Some((one, other)) = open.pop() {

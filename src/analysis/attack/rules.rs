@@ -1,4 +1,4 @@
-//! What the expressions of a policy look at, by its document.
+//! Determines what the expressions of a policy read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,21 +7,21 @@ use serde_json::{Value, json};
 
 use crate::reads::{self, Names, Reads};
 
-/// Expressions of one tree, and literals of one policy, that are looked at.
+/// The maximum number of expressions per tree, and of literals per policy, that are read.
 const MOST_EXPRESSIONS: usize = 20_000;
 const MOST_LITERALS: usize = 48;
 
-/// What is read, in all expressions of a policy.
+/// What the expressions of a policy read.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// Of all validations.
+    /// The reads of all validations.
     pub(super) validations: Reads,
-    /// By the index of the validation.
+    /// The reads by index of the validation.
     each: Vec<Reads>,
     pub(super) conditions: Reads,
-    /// Texts and numbers that stand in expressions.
+    /// String and number literals of the expressions.
     pub(super) literals: Vec<Value>,
-    /// Whether some expression asks the authorizer.
+    /// Whether an expression uses the authorizer.
     pub(super) asks_authorizer: bool,
 }
 
@@ -97,7 +97,7 @@ impl Rules {
         }
     }
 
-    /// The paths of the new object that these validations read, and all where none is named.
+    /// Returns the paths of the new object that these validations read; all validations if none is given.
     pub(super) fn patterns(&self, validations: &[usize]) -> BTreeSet<Vec<String>> {
         let of = |reads: &Reads| -> Vec<Vec<String>> {
             let places = reads.values.iter().chain(&reads.tests);
@@ -110,37 +110,37 @@ impl Rules {
         named.into_iter().flat_map(of).collect()
     }
 
-    /// Whether some of these validations read the new object or the old one.
+    /// Reports whether one of these validations reads the new or the old object.
     pub(super) fn look_at_objects(&self, validations: &[usize]) -> bool {
         let mut named = validations.iter().filter_map(|index| self.each.get(*index));
         named.any(|reads| reads.paths().next().is_some())
     }
 
-    /// Whether some expression reads the request.
+    /// Reports whether an expression reads the request.
     pub(super) fn reads_request(&self) -> bool {
         [&self.validations, &self.conditions].iter().any(|reads| reads.others.contains("request"))
     }
 
-    /// Whether the change counts, and not the new object alone.
+    /// Reports whether expressions read the old object.
     pub(super) fn reads_old(&self) -> bool {
         let mut places = self.validations.values.iter().chain(&self.validations.tests);
         places.any(|place| place.old)
     }
 
-    /// The paths of the old object that validations read.
+    /// Returns the paths of the old object that validations read.
     pub(super) fn read_of_old(&self) -> BTreeSet<Vec<String>> {
         let places = self.validations.values.iter().chain(&self.validations.tests);
         places.filter(|place| place.old).map(|place| place.path.clone()).collect()
     }
 
-    /// The labels and annotations of the object itself that decide about something.
+    /// Returns the labels and annotations of the object that decide something.
     pub(super) fn marks(&self) -> BTreeSet<Vec<String>> {
         let all = [&self.validations, &self.conditions].into_iter().flat_map(Reads::paths);
         let is_mark = |path: &&Vec<String>| matches!(path.as_slice(), [metadata, field, _] if metadata == "metadata" && matches!(field.as_str(), "labels" | "annotations"));
         all.filter(is_mark).cloned().collect()
     }
 
-    /// Constants that a path is compared with, wherever.
+    /// Returns the constants that any expression compares with a path.
     pub(super) fn compared_anywhere(&self, pattern: &[String]) -> Vec<Value> {
         let of = |reads: &Reads| reads.compared.get(pattern).cloned().unwrap_or_default();
         of(&self.validations).into_iter().chain(of(&self.conditions)).collect()

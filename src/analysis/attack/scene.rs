@@ -1,4 +1,4 @@
-//! What families of neighbours start from: a request that is denied, and what for; and what they find.
+//! Defines the input of the families, a denied request with its offence, and their output.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use super::rules::Rules;
 use super::selectors::Selector;
 use super::types::Types;
 
-/// One denied request.
+/// A denied request with everything known about it.
 pub(super) struct Scene<'a> {
     pub(super) judge: &'a Judge<'a>,
     pub(super) types: &'a Types<'a>,
@@ -24,22 +24,22 @@ pub(super) struct Scene<'a> {
     pub(super) over: &'a dyn Fn() -> bool,
 }
 
-/// A request that is admitted, and offends all the same.
+/// An admitted request that has the same offence.
 #[derive(Clone, Debug)]
 pub(super) struct Neighbour {
     pub(super) family: Family,
-    /// The place by which it differs.
+    /// The field in which it differs.
     pub(super) path: String,
     pub(super) what: String,
     pub(super) ask: Ask,
-    /// What has to be asked before, and is admitted.
+    /// A request that must precede it, and is admitted.
     pub(super) first: Option<Ask>,
 }
 
-/// What came of a request that may be a neighbour.
+/// The result of a candidate request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Answer {
-    /// The server refuses it, or takes the offence out.
+    /// The server rejects it, or removes the offence.
     Impossible,
     /// A policy denies it.
     Denied,
@@ -47,7 +47,7 @@ pub(super) enum Answer {
 }
 
 impl Scene<'_> {
-    /// What comes of a request whose object offends at a place.
+    /// Evaluates a request whose object has the offence at a path.
     pub(super) fn answer(&self, ask: &Ask, at: &Path) -> Answer {
         let judged = self.judge.ask(ask);
         match &judged.object {
@@ -60,17 +60,17 @@ impl Scene<'_> {
         self.answer(ask, at) == Answer::Admitted
     }
 
-    /// Whether a server takes a request, whatever policies say.
+    /// Reports whether a server accepts a request, ignoring policies.
     pub(super) fn is_possible(&self, ask: &Ask) -> bool {
         self.judge.ask(ask).refused.is_none()
     }
 
-    /// What the object was before a change that offends.
+    /// Returns an object without the offence, to be updated to the denied one.
     pub(super) fn before(&self) -> Value {
         self.base.old_object.clone().unwrap_or_else(|| self.offence.mended.clone())
     }
 
-    /// Whether the offence is about a label or an annotation of the object.
+    /// Reports whether the offence is a label or an annotation of the object.
     pub(super) fn is_of_marks(&self) -> bool {
         let path = &self.offence.path;
         let is = |name: &str| path.0.get(1) == Some(&Step::Name(name.to_owned()));

@@ -1,8 +1,8 @@
-//! What a policy and its bindings select, by their documents: objects and namespaces by labels, objects by names, and params.
+//! Reads what a policy and its bindings select: objects and namespaces by labels, objects by names, and params.
 
 use serde_json::{Value, json};
 
-/// What one document selects.
+/// The selectors of one document.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Selector {
     /// `ValidatingAdmissionPolicyBinding a: spec`.
@@ -11,15 +11,15 @@ pub(super) struct Selector {
     pub(super) resources: String,
     pub(super) objects: Vec<Requirement>,
     pub(super) namespaces: Vec<Requirement>,
-    /// Names that rules leave out.
+    /// Names that rules exclude.
     pub(super) left_out: Vec<String>,
-    /// Params of the request's own namespace are used, and may be missing.
+    /// Whether params come from the request's namespace, and may be missing.
     pub(super) params_of_namespace: bool,
-    /// Params may be missing.
+    /// Whether params may be missing.
     pub(super) params_may_miss: bool,
 }
 
-/// A demand on one label.
+/// A requirement on one label.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Requirement {
     pub(super) key: String,
@@ -28,7 +28,7 @@ pub(super) struct Requirement {
 }
 
 impl Requirement {
-    /// A label by which the demand is not met: its value, or none where it has to be gone.
+    /// Returns a label value that fails the requirement; `None` if removing the label fails it.
     pub(super) fn missed(&self) -> Option<String> {
         match self.operator.as_str() {
             "NotIn" => self.values.first().cloned(),
@@ -38,7 +38,7 @@ impl Requirement {
     }
 }
 
-/// Of a policy, and of each of its bindings.
+/// Reads the selectors of a policy and of each of its bindings.
 pub(super) fn of(policy: &Value, bindings: &[&Value]) -> Vec<Selector> {
     let named = |document: &Value| {
         let text =

@@ -1,4 +1,4 @@
-//! Where values of a type may stand: the places of a kind by the types of its fields, of built-in kinds and of definitions.
+//! Indexes where values of a type may occur: the paths of a kind by the types of its fields, for built-in kinds and definitions.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::reads::EACH;
 
-/// How deep fields are followed, and how many places of a kind are looked at.
+/// The maximum depth of fields, and number of places per kind.
 const DEPTH: usize = 14;
 const MOST_PLACES: usize = 20_000;
 
-/// A place of a kind whose values have fields.
+/// A path of a kind whose values are objects with fields.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
-    /// Names of fields, and [`EACH`].
+    /// Field names, and [`EACH`] for list items.
     pub(super) pattern: Vec<String>,
     pub(super) shape: usize,
 }
@@ -29,7 +29,7 @@ pub(super) struct Types<'a> {
     custom: Catalogue,
 }
 
-/// A kind among those of its catalogue.
+/// A kind with the catalogue that it is from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kind<'t> {
     pub(super) catalogue: &'t Catalogue,
@@ -76,19 +76,19 @@ impl<'a> Types<'a> {
         of(&self.custom).or_else(|| self.builtin.and_then(of))
     }
 
-    /// The kinds of a resource, in all versions and groups that serve it.
+    /// Returns the kinds of a resource, in all versions and groups that serve it.
     pub(super) fn of_plural(&self, plural: &str) -> Vec<&ServedKind> {
         let all = self.builtin.into_iter().chain([&self.custom]).flat_map(|catalogue| &catalogue.kinds);
         all.filter(|served| served.plural == plural).collect()
     }
 
-    /// The fields of a type of the built-in kinds.
+    /// Returns the fields of a type of the built-in kinds.
     pub(super) fn fields(&self, shape: usize) -> &[FieldShape] {
         let found = self.builtin.and_then(|catalogue| catalogue.shape(shape));
         found.map(|shape| shape.fields.as_slice()).unwrap_or_default()
     }
 
-    /// All built-in kinds.
+    /// Returns all built-in kinds.
     pub(super) fn builtin(&self) -> impl Iterator<Item = Kind<'_>> {
         let of =
             |catalogue: &'a Catalogue| catalogue.kinds.iter().map(move |served| Kind { catalogue, served });
@@ -97,7 +97,7 @@ impl<'a> Types<'a> {
 }
 
 impl<'t> Kind<'t> {
-    /// What stands at a path: its type, and the field that it is the value of.
+    /// Returns the type at a path, and the field that it is the value of.
     pub(super) fn at(self, pattern: &[String]) -> Option<(&'t FieldType, Option<&'t FieldShape>)> {
         let (mut shape, mut here, mut field): (_, Option<&'t FieldType>, Option<&'t FieldShape>) =
             (Some(self.served.shape), None, None);
@@ -119,7 +119,7 @@ impl<'t> Kind<'t> {
         here.map(|here| (here, field))
     }
 
-    /// The shape of what stands at a path, if it has fields.
+    /// Returns the shape (set of fields) of the type at a path, if it is an object.
     pub(super) fn shape_at(self, pattern: &[String]) -> Option<usize> {
         if pattern.is_empty() {
             return Some(self.served.shape);
@@ -134,7 +134,7 @@ impl<'t> Kind<'t> {
         self.catalogue.shape(shape).map(|shape| shape.fields.as_slice()).unwrap_or_default()
     }
 
-    /// All places whose values have fields, the nearest first; what the server writes is left out.
+    /// Lists all paths of objects, the shortest first; fields that only the server writes are left out.
     pub(super) fn places(self) -> Vec<Place> {
         let mut found = Vec::new();
         let mut open = vec![(Vec::<String>::new(), self.served.shape, vec![self.served.shape])];
@@ -161,7 +161,7 @@ impl<'t> Kind<'t> {
         found
     }
 
-    /// Whether values of one shape may stand for those of the other: it is the same, or has nearly all of its fields.
+    /// Reports whether values of one shape are valid for the other: it is equal, or has nearly all of its fields.
     pub(super) fn is_alike(self, one: usize, other: usize) -> bool {
         const FEW: usize = 6;
         if one == other {
@@ -177,7 +177,7 @@ impl<'t> Kind<'t> {
     }
 }
 
-/// Lists and maps around a shape.
+/// Counts the lists and maps around a shape.
 fn nested(of: &FieldType) -> usize {
     match of {
         FieldType::List(inner) | FieldType::Map(inner) => nested(inner).saturating_add(1),
@@ -196,7 +196,7 @@ fn nested(of: &FieldType) -> usize {
     }
 }
 
-/// Reads schemas as shapes; two that have the same fields are one.
+/// Converts schemas to shapes; two with the same fields become one.
 #[derive(Default)]
 struct Collector {
     catalogue: Catalogue,

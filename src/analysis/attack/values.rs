@@ -1,4 +1,4 @@
-//! Values that are tried at a place: by its type, by what rules compare it with, and by what objects have there.
+//! Chooses values to try for a field: by its type, from constants that rules compare it with, and from given objects.
 
 use admit_policy::{FieldType, GroupVersionKind};
 use serde_json::{Value, json};
@@ -8,20 +8,20 @@ use super::rules::Rules;
 use super::types::{Kind, Types};
 use crate::reads::EACH;
 
-/// Values of one place.
+/// The maximum number of values per field.
 const MOST_VALUES: usize = 40;
 
-/// Where values come from.
+/// The sources of values.
 #[derive(Debug)]
 pub(super) struct Values<'a> {
     pub(super) types: &'a Types<'a>,
     pub(super) rules: &'a Rules,
-    /// Objects that somebody wrote.
+    /// The given objects.
     pub(super) given: &'a [Value],
 }
 
 impl Values<'_> {
-    /// What may be tried at a place in the stead of what is there, the likeliest first.
+    /// Returns values to try instead of the current one, the likeliest first.
     pub(super) fn at(&self, kind: &GroupVersionKind, path: &Path, now: Option<&Value>) -> Vec<Value> {
         let pattern = path.pattern();
         let known = self.types.kind(kind).and_then(|kind| kind.at(&pattern)).map(|(of, _)| of);
@@ -64,7 +64,7 @@ impl Values<'_> {
             }
             FieldType::Text | FieldType::IntOrText => {
                 values.extend(texts());
-                // What begins or ends with a text of the rules.
+                // Strings that begin or end with a constant of the rules.
                 let around = texts()
                     .filter_map(|text| text.as_str().map(|text| [format!("{text}x"), format!("x{text}")]));
                 values.extend(around.flatten().map(Value::from));
@@ -100,7 +100,7 @@ fn guess(now: Option<&Value>) -> FieldType {
     }
 }
 
-/// The places of a pattern in an object, and where there is none because a list is missing, the one with its first items.
+/// Returns the paths of a pattern in an object; a missing list counts as one with a first item.
 pub(super) fn instances(pattern: &[String], object: &Value) -> Vec<Path> {
     let found = super::path::expand(pattern, object);
     if !found.is_empty() || !pattern.iter().any(|name| name == EACH) {
@@ -110,7 +110,7 @@ pub(super) fn instances(pattern: &[String], object: &Value) -> Vec<Path> {
     vec![Path(pattern.iter().map(step).collect())]
 }
 
-/// Some value of a type.
+/// Returns some value of a type.
 pub(super) fn sample(of: &FieldType) -> Value {
     match of {
         FieldType::Text | FieldType::IntOrText | FieldType::Quantity => json!("x"),
@@ -123,7 +123,7 @@ pub(super) fn sample(of: &FieldType) -> Value {
     }
 }
 
-/// Gives the values around a place the fields that they must have.
+/// Adds the required fields to the objects along a path.
 pub(super) fn complete(kind: Kind<'_>, path: &Path, object: &mut Value) {
     for length in 1..path.0.len() {
         let around = path.prefix(length);
@@ -140,7 +140,7 @@ pub(super) fn complete(kind: Kind<'_>, path: &Path, object: &mut Value) {
             };
             own.set(object, sample);
         }
-        // Containers are told apart by their names, and run an image.
+        // Containers are identified by name, and need an image.
         let image = around.child(Step::Name("image".to_owned()));
         let has_image = kind.fields(shape).iter().any(|field| field.name == "imagePullPolicy");
         if has_image && image.get(object).is_none() {

@@ -1,10 +1,10 @@
-//! A test case as it is written, so that cases a little beside it can be written too.
+//! Holds a test case in written form, so that variations of it can be written too.
 
 use admit_policy::suite::{Case, Suite};
 use admit_policy::{Builtins, PolicySet};
 use serde_json::{Map, Value, json};
 
-/// A case of a suite with what it takes to write it out whole: what it says itself, and what it leaves to the defaults.
+/// A case of a suite that can be written out in full: its own fields merged with the suite's defaults.
 ///
 /// ```
 /// use admit_analysis::mutate::Seed;
@@ -28,11 +28,11 @@ pub struct Seed {
     written: Value,
 }
 
-/// What is told of the object and of what is expected is worked out, and not copied.
+/// Fields that are computed for each variation instead of copied.
 const WORKED_OUT: [&str; 6] = ["object", "oldObject", "patch", "patchType", "operation", "expect"];
 
 impl Seed {
-    /// `own` is the case as its suite has it, `defaults` are those of the suite.
+    /// Takes the case as its suite has it, and the suite's `defaults`.
     #[must_use]
     pub fn new(case: &Case, own: &Value, defaults: &Value) -> Self {
         let mut written = Map::new();
@@ -52,14 +52,14 @@ impl Seed {
         Self { written: Value::Object(written) }
     }
 
-    /// The case with all it says, but for what is expected.
+    /// Returns the full case, without its expectation.
     #[must_use]
     pub const fn written(&self) -> &Value {
         &self.written
     }
 }
 
-/// The case with what is expected of it, read as a suite is.
+/// Adds the expectation to the case and decodes it as a suite is.
 pub(super) fn read(written: &Value, expect: &Value, builtins: Option<&dyn Builtins>) -> Option<Case> {
     let mut written = written.clone();
     written.as_object_mut()?.insert("expect".to_owned(), expect.clone());
@@ -67,7 +67,7 @@ pub(super) fn read(written: &Value, expect: &Value, builtins: Option<&dyn Builti
     Suite::decode_knowing(&suite, builtins).ok()?.cases.into_iter().next()
 }
 
-/// What a set knows of built-in kinds.
+/// Returns the built-in kinds of a set.
 pub(super) fn builtins(set: &PolicySet) -> Option<&'static dyn Builtins> {
     set.documents().builtins()
 }

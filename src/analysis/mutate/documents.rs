@@ -1,5 +1,5 @@
-//! The changes to one document: of a policy its expressions and what it matches, of a binding what it matches and does, of a
-//! definition the rules of the versions that are served; and of all of them what expressions say.
+//! Generates the mutants of one document: for a policy its expressions and match constraints, for a binding its match resources and
+//! actions, for a CustomResourceDefinition the rules of served versions; and message expressions of all of these.
 
 use admit_cel::{Env, Mode};
 use admit_policy::release;
@@ -9,30 +9,30 @@ use super::expression::{self, Purpose};
 use super::matching;
 use super::mutant::{Effect, Mutant, Place};
 
-/// Why there are no changes of a document.
+/// Why a document has no mutants.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MutateError {
-    /// An expression is none.
+    /// An expression is invalid.
     #[error("{field}: {message}")]
     Expression {
-        /// Where it is.
+        /// The path of its field.
         field: String,
-        /// In the words of the compiler.
+        /// The message of the compiler.
         message: String,
     },
     /// The changed expressions would take too much memory.
     #[error("{field}: the expressions are too large to be changed in every place")]
     TooLarge {
-        /// Where the bound was met.
+        /// The path of the field at which the limit was reached.
         field: String,
     },
 }
 
-/// Bytes of all changed expressions of a document.
+/// The maximum size of all mutated expressions of a document, in bytes.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Every change of a policy, a binding of one or a CustomResourceDefinition, in the order of the document; none of other
-/// documents. Messages that are written as they are do not change, those that expressions make do.
+/// Returns every mutant of a policy, a binding or a CustomResourceDefinition, in document order; none for other documents. Literal
+/// messages are not mutated, message expressions are.
 ///
 /// ```
 /// use admit_analysis::mutate::{Operator, mutants};
@@ -69,7 +69,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// ```
 ///
 /// # Errors
-/// When an expression does not parse, or there would be too much of it.
+/// If an expression does not parse, or the mutants would take too much memory.
 pub fn mutants(document: &Value) -> Result<Vec<Mutant>, MutateError> {
     let mut made = Vec::new();
     match document.get("kind").and_then(Value::as_str).unwrap_or_default() {
@@ -95,17 +95,17 @@ pub fn mutants(document: &Value) -> Result<Vec<Mutant>, MutateError> {
     Ok(made)
 }
 
-/// An empty list of a type that a server takes there.
+/// An expression for an empty list of a type that servers accept in patches.
 const NO_OPERATIONS: &str = "[JSONPatch{}].filter(patch, false)";
 
-/// An expression.
+/// An expression of a document, with its use and effect.
 struct Rule<'d> {
     place: Place<'d>,
     purpose: Purpose,
     effect: Effect,
 }
 
-/// What is in the items of a list of the specification.
+/// Returns the items of a list of the specification.
 fn items<'d>(document: &'d Value, list: &str) -> Vec<Place<'d>> {
     Place::root(document).descend(&["spec", list]).map(|list| list.parts()).unwrap_or_default()
 }
@@ -138,13 +138,13 @@ fn of_mutations(document: &Value) -> Vec<Rule<'_>> {
         .collect()
 }
 
-/// A policy without what its expressions say.
+/// Generates the mutants of a policy that remove message expressions and audit annotations.
 fn unsaid(document: &Value) -> Vec<Mutant> {
     let messages =
         items(document, "validations").into_iter().filter_map(|item| item.child("messageExpression"));
     let mut made: Vec<Mutant> = messages.map(|message| message.unsaid()).collect();
     let annotations = items(document, "auditAnnotations");
-    // A policy needs some of either.
+    // A policy needs at least one validation or audit annotation.
     if annotations.len() > 1 || !items(document, "validations").is_empty() {
         made.extend(annotations.iter().map(Place::unsaid));
     }
@@ -155,7 +155,7 @@ fn messages<'r, 'd>(rules: &'r [Rule<'d>]) -> impl Iterator<Item = &'r Place<'d>
     rules.iter().filter(|rule| rule.effect == Effect::Said).map(|rule| &rule.place)
 }
 
-/// The rules of all schemas of the versions that are served, from the top down, each with what it says.
+/// Lists the rules of all schemas of served versions, top down, each with its message expression.
 fn of_definition(document: &Value) -> Vec<Rule<'_>> {
     let served = items(document, "versions")
         .into_iter()
@@ -183,12 +183,12 @@ fn of_expressions(rules: &[Rule<'_>]) -> Result<Vec<Mutant>, MutateError> {
     let (mut made, mut bytes) = (Vec::new(), 0_usize);
     for Rule { place, purpose, effect } in rules {
         let Some(text) = place.value.as_str() else { continue };
-        // Only the tree is of interest: whoever compiles the document checks it.
+        // Only the syntax tree matters: loading the document type-checks it.
         let parsed = env.compile_unchecked(text).map_err(|error| MutateError::Expression {
             field: place.field.clone(),
             message: error.to_string(),
         })?;
-        // Most changes leave a text that is as long, and there are some for each part.
+        // Most mutants have about the same length, and each subexpression has a few.
         let expected = parsed.ast().len().saturating_mul(text.len()).saturating_mul(2);
         bytes = bytes.saturating_add(expected);
         if bytes > MOST_BYTES {

@@ -1,4 +1,4 @@
-//! The changes to one expression, made to its tree as it is written.
+//! Generates the mutants of one expression from its syntax tree, before macro expansion.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use admit_cel::syntax::{Ast, Expr, ExprId, Literal, Rewrite};
 
 use super::mutant::Operator;
 
-/// One changed expression.
+/// A mutated expression.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Changed {
     pub(super) operator: Operator,
@@ -17,28 +17,28 @@ pub(super) struct Changed {
     pub(super) whole: String,
 }
 
-/// Where a part stands.
+/// A subexpression and its context.
 #[derive(Clone, Copy, Debug)]
 struct Site {
     id: ExprId,
-    /// It decides: whatever it comes to is true or false.
+    /// It is a condition: its value is a boolean that decides something.
     decides: bool,
-    /// What leaves the part out leaves the same as what makes it true: it stands in a chain.
+    /// Removing it is the same as making it true, since it is an operand of a chain.
     is_clause: bool,
 }
 
-/// What the value of an expression is for.
+/// What the value of an expression is used for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Purpose {
-    /// It is true or false, and decides.
+    /// It is a boolean that decides.
     Rule,
-    /// Others use it.
+    /// Other expressions use it.
     Value,
-    /// It changes objects, and this one would not.
+    /// It mutates objects; the given expression would change nothing.
     Mutation(&'static str),
 }
 
-/// Every change of an expression.
+/// Returns every mutant of an expression.
 pub(super) fn changes(ast: &Ast, text: &str, purpose: Purpose) -> Vec<Changed> {
     let mut made = Made { ast, text, seen: HashSet::from([ast.to_string()]), changed: Vec::new() };
     match purpose {
@@ -50,7 +50,7 @@ pub(super) fn changes(ast: &Ast, text: &str, purpose: Purpose) -> Vec<Changed> {
     let mut open = vec![Site { id: ast.root(), decides, is_clause: decides }];
     while let Some(site) = open.pop() {
         made.of(site);
-        // The last is looked at first: the order is that of the text.
+        // A stack: the last part pushed is visited first, so the order is that of the text.
         let mut parts = parts(ast, site);
         parts.reverse();
         open.extend(parts);
@@ -59,7 +59,7 @@ pub(super) fn changes(ast: &Ast, text: &str, purpose: Purpose) -> Vec<Changed> {
     made.changed
 }
 
-/// The parts of a part, as they are written.
+/// Returns the subexpressions of a part, as written.
 fn parts(ast: &Ast, site: Site) -> Vec<Site> {
     let plain = |id: ExprId| Site { id, decides: false, is_clause: false };
     let deciding = |id: ExprId, is_clause: bool| Site { id, decides: true, is_clause };
@@ -69,7 +69,7 @@ fn parts(ast: &Ast, site: Site) -> Vec<Site> {
         Expr::Call { function, target, args } => match (&**function, target, &**args) {
             ("_&&_", None, [left, right]) => vec![deciding(*left, true), deciding(*right, true)],
             ("_||_", None, [left, right]) => vec![deciding(*left, false), deciding(*right, false)],
-            // Negated once more, it would be as if the negation was left out; and what is true there is left out of a chain of `||`.
+            // Negating the operand equals removing the negation, and replacing it by a constant equals dropping an operand of `||`.
             ("!_", None, [operand]) => vec![Site { id: *operand, decides: false, is_clause: true }],
             ("_?_:_", None, [condition, then, otherwise]) => {
                 let branch = |id| Site { id, decides: site.decides, is_clause: false };
@@ -92,12 +92,12 @@ fn parts(ast: &Ast, site: Site) -> Vec<Site> {
     }
 }
 
-/// Whether a macro goes through a list or a map there.
+/// Reports whether a macro iterates over a list or map there.
 fn is_fold(ast: &Ast, id: ExprId) -> bool {
     matches!(ast.expr(id), Expr::Comprehension(_))
 }
 
-/// The other comparisons that stand for one: at its bound, and its opposite.
+/// Returns the replacements of a comparison operator: with the boundary flipped, and the opposite.
 fn comparisons(function: &str) -> &'static [&'static str] {
     match function {
         "_==_" => &["_!=_"],
@@ -113,7 +113,7 @@ fn comparisons(function: &str) -> &'static [&'static str] {
 struct Made<'a> {
     ast: &'a Ast,
     text: &'a str,
-    /// Expressions that are there already: two changes that come to the same are one.
+    /// Expressions generated so far, to drop duplicates.
     seen: HashSet<String>,
     changed: Vec<Changed>,
 }
@@ -196,7 +196,7 @@ impl Made<'_> {
         }
     }
 
-    /// A rule that says nothing.
+    /// Replaces the whole rule by one that does nothing.
     fn whole_rule(&mut self) {
         let root = self.ast.root();
         let rewritten = self.ast.rewritten(&Rewrite::Literal(root, Literal::Bool(true)));
@@ -223,7 +223,7 @@ impl Made<'_> {
 
     fn drop_part(&mut self, of: ExprId, dropped: ExprId, kept: ExprId) {
         let rewritten = self.ast.rewritten(&Rewrite::Part { of, by: kept });
-        // A part that is there or not, and nothing else.
+        // Only if it is nothing but a `has()`.
         let is_has = matches!(&*self.ast.written(dropped), Expr::Call { function, target: None, .. } if &**function == "has");
         let changed = Changed {
             operator: if is_has { Operator::Presence } else { Operator::Clause },
@@ -240,7 +240,7 @@ impl Made<'_> {
         self.push_at(operator, id, span, rewrite);
     }
 
-    /// What is pointed at is the operator between the two sides.
+    /// Adds a mutant whose span is the operator between two operands.
     fn push_at_operator(&mut self, operator: Operator, id: ExprId, rewrite: &Rewrite) {
         let (start, span) = (self.ast.anchor(id), self.ast.span(id));
         let span = if (span.start..span.end).contains(&start) { Span { start, end: span.end } } else { span };
@@ -263,7 +263,7 @@ impl Made<'_> {
         matches!(&*self.ast.written(id), Expr::Call { function: name, target: None, .. } if **name == *function)
     }
 
-    /// The text of a part in one line.
+    /// Returns the text of a part on one line.
     fn shown(&self, id: ExprId) -> String {
         let words: Vec<&str> = self.ast.span(id).of(self.text).split_whitespace().collect();
         words.join(" ")

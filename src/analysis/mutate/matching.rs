@@ -1,16 +1,16 @@
-//! The changes to what policies and bindings match, and to what bindings do.
+//! Generates mutants of match criteria and of binding actions.
 
 use serde_json::{Value, json};
 
 use super::mutant::{Mutant, Operator, Place};
 
-/// The changes to a policy's constraints.
+/// Returns the mutants of a policy's match constraints.
 pub(super) fn of_policy(document: &Value) -> Vec<Mutant> {
     let root = Place::root(document);
     root.descend(&["spec", "matchConstraints"]).map(|place| of_resources(&place)).unwrap_or_default()
 }
 
-/// The changes to a binding: its constraints, and its actions.
+/// Returns the mutants of a binding: its match resources and its validation actions.
 pub(super) fn of_binding(document: &Value) -> Vec<Mutant> {
     let root = Place::root(document);
     let mut made =
@@ -47,7 +47,7 @@ fn of_resources(place: &Place<'_>) -> Vec<Mutant> {
     made
 }
 
-/// Without its last item a list would match nothing, or everything, or be refused.
+/// Without its last item a list would match nothing or everything, or be invalid.
 fn of_rules(rules: &Place<'_>, may_be_empty: bool) -> Vec<Mutant> {
     let all = rules.parts();
     let mut made = Vec::new();
@@ -66,7 +66,7 @@ fn of_rules(rules: &Place<'_>, may_be_empty: bool) -> Vec<Mutant> {
                 made.extend(items.iter().map(|item| item.dropped(operator)));
             }
         }
-        // Every name, where there is none: each is left out, and with the last one all of them.
+        // An absent list matches every name. Each name is removed, the last one with the list.
         let names = rule.child("resourceNames").map(|list| list.parts()).unwrap_or_default();
         made.extend(names.iter().map(|name| name.dropped(Operator::Resource)));
     }

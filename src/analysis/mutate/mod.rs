@@ -1,31 +1,31 @@
-//! Whether tests are any good: rules are changed one small thing at a time, and a change that no case of any suite sees is
-//! something that nobody tests.
+//! Measures the quality of test suites by mutation testing: rules are changed one small step at a time, and a change that no test case
+//! detects shows behaviour that is not tested.
 //!
 //! ```text
 //! document ──mutants──► Mutant ──Trial::judge──► killed by a case
 //!                                     └── survived ──Survey::settle──► the case that would kill it, equivalent, undecided
 //! ```
 //!
-//! Changes are made to the trees of expressions and to the fields that say what is matched, never to text; what comes of them
-//! is compiled as a server does, and judged by admit-policy alone.
+//! Mutants are made from the syntax trees of expressions and from match criteria, never from text. A mutant is compiled as a server
+//! does, and admit-policy alone judges it.
 //!
-//! INVARIANT: a survivor is told with a case that admit-policy ran under both: it passes as the rules are, and fails with the
-//! change. One for which none is found, and that is not proved to be the same, is undecided.
+//! INVARIANT: a surviving mutant is reported with a case that admit-policy ran under both versions: it passes with the original and
+//! fails with the mutant. A survivor without such a case, and not proved equivalent, is undecided.
 //!
 //! | part | decides |
 //! |---|---|
-//! | `mutant` | what a change is, and how it is made to a document |
-//! | `expression` | the changes to one expression |
-//! | `matching` | the changes to what is matched |
-//! | `documents` | the changes to one document |
-//! | `world` | how far cases come before what is changed has its say |
-//! | `trial` | what cases say of a change |
-//! | `case` | a test case as it is written |
-//! | `vary` | cases a little beside those that there are |
-//! | `pair` | what one case comes to, as the rules are and with a change |
-//! | `subject` | what a question about a change is about |
-//! | `split` | whether a test that is left out makes no difference, without a solver |
-//! | `survey` | what becomes of changes that no case saw |
+//! | `mutant` | what a mutant is, and how it is applied to a document |
+//! | `expression` | the mutants of one expression |
+//! | `matching` | the mutants of match criteria |
+//! | `documents` | the mutants of one document |
+//! | `world` | how far each case gets before the mutated part is evaluated |
+//! | `trial` | whether a case detects a mutant |
+//! | `case` | a test case in written form |
+//! | `vary` | variations of existing cases |
+//! | `pair` | the outcome of one case under the original and the mutant |
+//! | `subject` | what the solver is asked about a mutant |
+//! | `split` | whether removing a `has()` makes no difference, without a solver |
+//! | `survey` | the fate of mutants that no case detects |
 
 mod case;
 mod documents;

@@ -4,7 +4,7 @@ use admit_cel::Span;
 use admit_policy::{ExpressionId, Origin};
 use serde_json::Value;
 
-/// What kind of change it is.
+/// The kind of a mutation.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Operator {
     /// A comparison operator is replaced: `<=` for `<`, `!=` for `==`.
@@ -50,7 +50,7 @@ impl Operator {
         Self::Message,
     ];
 
-    /// Its name: `comparison`.
+    /// Returns its name, such as `comparison`.
     ///
     /// ```
     /// use admit_analysis::mutate::Operator;
@@ -109,7 +109,7 @@ pub struct Mutant {
 }
 
 impl Mutant {
-    /// The document with the change made to it.
+    /// Returns the document with the change applied.
     #[must_use]
     pub fn of(&self, document: &Value) -> Value {
         let mut changed = document.clone();
@@ -124,13 +124,13 @@ impl Mutant {
         changed
     }
 
-    /// The expression that is changed; None where the field holds no expression.
+    /// Returns the expression before the change; None where the field holds no expression.
     #[must_use]
     pub fn expression<'d>(&self, document: &'d Value) -> Option<&'d str> {
         self.span.and_then(|_| document.pointer(&self.pointer)).and_then(Value::as_str)
     }
 
-    /// The expression and its new text; None where the change is of another kind.
+    /// Returns the expression's identity and new text; None where the change is of another kind.
     pub(super) fn text(&self, document: &Value) -> Option<(ExpressionId, &str)> {
         self.span?;
         let text = self.value.as_ref()?.as_str()?;
@@ -148,13 +148,13 @@ impl Mutant {
         Some((ExpressionId { origin, path: self.field.clone() }, text))
     }
 
-    /// Whether it makes no difference to requests of which a policy that validates says nothing.
+    /// Reports whether it can only affect requests that this validating policy decides.
     pub(super) fn is_within_policy(&self) -> bool {
         const LISTS: [&str; 3] = ["/spec/variables/", "/spec/validations/", "/spec/auditAnnotations/"];
         LISTS.iter().any(|list| self.pointer.starts_with(list))
     }
 
-    /// Whether an expression is changed, rather than match criteria.
+    /// Reports whether an expression is changed, rather than match criteria.
     #[must_use]
     pub const fn is_of_expression(&self) -> bool {
         self.span.is_some()
@@ -189,7 +189,7 @@ impl<'d> Place<'d> {
         Self { pointer: String::new(), field: String::new(), value }
     }
 
-    /// A member of this object. Its name must not need brackets in a field path.
+    /// Returns a member of this object. Its name must not need brackets in a field path.
     pub(super) fn child(&self, name: &str) -> Option<Self> {
         let value = self.value.get(name)?;
         let dot = if self.field.is_empty() { "" } else { "." };
@@ -200,7 +200,7 @@ impl<'d> Place<'d> {
         names.iter().try_fold(self.clone(), |place, name| place.child(name))
     }
 
-    /// The items of a list, or the members of a map.
+    /// Returns the items of a list, or the members of a map.
     pub(super) fn parts(&self) -> Vec<Self> {
         let one = |key: &str, value: &'d Value| Self {
             pointer: self.deeper(key),
@@ -220,17 +220,17 @@ impl<'d> Place<'d> {
         format!("{}/{}", self.pointer, key.replace('~', "~0").replace('/', "~1"))
     }
 
-    /// The change that removes this text of an answer.
+    /// Returns the mutant that removes this message.
     pub(super) fn unsaid(&self) -> Mutant {
         Mutant { effect: Effect::Said, ..self.dropped(Operator::Message) }
     }
 
-    /// The change that removes this field.
+    /// Returns the mutant that removes this field.
     pub(super) fn dropped(&self, operator: Operator) -> Mutant {
         self.changed(operator, None)
     }
 
-    /// The change that puts `value` there.
+    /// Returns the mutant that sets this field to `value`.
     pub(super) fn replaced(&self, operator: Operator, value: Value) -> Mutant {
         self.changed(operator, Some(value))
     }

@@ -1,4 +1,4 @@
-//! One case under both: what it comes to as the rules are, and with a change.
+//! Runs one case under both the original and the mutant, and compares the outcomes.
 
 use admit_policy::suite::{self, Case, CaseResult, Outcome, Reached};
 use admit_policy::{Decision, PolicySet};
@@ -8,29 +8,29 @@ use super::case;
 use super::mutant::{Effect, Mutant};
 use super::trial::{Changed, Probe};
 
-/// A case that passes as the rules are, and fails with the change.
+/// A case that passes with the original and fails with the mutant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Killing {
-    /// As it is written in a suite.
+    /// The case as written in a suite.
     pub case: Value,
-    /// What comes of it as the rules are.
+    /// Its outcome with the original.
     pub outcome: Outcome,
-    /// What comes of it with the change.
+    /// Its outcome with the mutant.
     pub changed: Outcome,
-    /// What is said with the change, if anything.
+    /// The message with the mutant; empty if there is none.
     pub message: String,
 }
 
-/// What both sets say of requests.
+/// The original and the mutated policy set.
 pub(super) struct Pair<'s> {
     set: &'s PolicySet,
     other: PolicySet,
-    /// The policy that differs, if it is one that validates.
+    /// The name of the mutated policy, if it is a validating one.
     policy: Option<&'s str>,
     effect: Effect,
 }
 
-/// Whether a rule that fails is a verdict to expect: where nothing else tells.
+/// Whether an evaluation error may be the expected outcome: only if nothing else distinguishes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Errors {
     Told,
@@ -44,12 +44,12 @@ impl<'s> Pair<'s> {
         Some(Self { set, other, policy, effect: mutant.effect })
     }
 
-    /// Of two documents that are alone.
+    /// Takes sets that contain the mutated document alone.
     pub(super) const fn new(set: &'s PolicySet, other: PolicySet) -> Self {
         Self { set, other, policy: None, effect: Effect::Verdict }
     }
 
-    /// The case with what is expected of it, if it passes as the rules are and fails with the change.
+    /// Returns the case with its expectation, if it passes with the original and fails with the mutant.
     pub(super) fn told(&self, mut written: Value, errors: Errors) -> Option<Killing> {
         let builtins = case::builtins(self.set);
         let asked = case::read(&written, &json!("allow"), builtins)?;
@@ -88,8 +88,8 @@ impl<'s> Pair<'s> {
         })
     }
 
-    /// What the policy that differs decides otherwise in both: annotations that are to be expected, if it is they. None where it
-    /// decides the same, and so all do.
+    /// Compares the decisions of the mutated policy. The inner value is the audit annotation to expect, if only annotations differ;
+    /// `None` if the decisions are equal, and so all outcomes are.
     fn decided(&self, asked: &Case, policy: &str) -> Option<Option<(String, Value)>> {
         let reached = Reached::new(asked, self.set)?;
         let decide = |set: &PolicySet| -> Decision { reached.decide(set, policy) };
@@ -101,7 +101,7 @@ impl<'s> Pair<'s> {
         Some(has_more.then(|| ("annotations".to_owned(), json!(before.audit_annotations))))
     }
 
-    /// What policies that change objects make of the object, if the change makes something else of it.
+    /// Compares the objects after mutating policies; `None` if they are equal.
     fn made(&self, asked: &Case) -> Option<Option<(String, Value)>> {
         if self.effect != Effect::Object {
             return None;

@@ -1,8 +1,8 @@
-//! Whether leaving out a `has()` makes no difference, found without a solver: what is tested is there or not there, and in either
-//! case what rules come to is the same tree once all is folded that is known then.
+//! Decides without a solver whether removing a `has()` makes no difference: assumes the field present, then absent, and compares the
+//! simplified expression trees.
 //!
-//! It is exact: what is folded has the value of what it was, or fails as that does; `&&` and `||` pass over errors where the other
-//! side decides. Trees that differ may be the same for all that: of those nothing is said.
+//! It is exact: simplification keeps value and error; `&&` and `||` ignore an error where the other operand decides. Different trees
+//! may still be equivalent; then nothing is known.
 
 use admit_cel::Span;
 use admit_cel::syntax::{Ast, Expr, ExprId, Literal};
@@ -12,13 +12,13 @@ use super::mutant::{Mutant, Operator};
 use super::subject::text;
 use crate::reads::parsed;
 
-/// How deep expressions and variables are followed, and how many parts a rule may have then.
+/// The maximum depth of expressions and variables, and the maximum size of a rule with variables inlined.
 const DEEPEST: usize = 200;
 const MOST_PARTS: usize = 50_000;
-/// Variables of a policy that may name one another.
+/// The maximum number of variables of a policy that may refer to each other.
 const MOST_VARIABLES: usize = 32;
 
-/// Whether the change of a policy makes no difference to what it denies; not known where this is false.
+/// Reports whether a mutant denies exactly the same requests; false means unknown.
 pub(super) fn is_same(document: &Value, changed: &Value, mutant: &Mutant) -> bool {
     decided(document, changed, mutant).unwrap_or_default()
 }
@@ -41,7 +41,7 @@ fn decided(document: &Value, changed: &Value, mutant: &Mutant) -> Option<bool> {
     Some(true)
 }
 
-/// What the `has()` at a place tests: a field of the new object, or of the old one.
+/// Returns what the `has()` at a span tests: `object` or `oldObject`, and the field.
 fn tested(ast: &Ast, span: Span) -> Option<(&str, &str)> {
     let mut open = vec![ast.root()];
     while let Some(id) = open.pop() {
@@ -57,7 +57,7 @@ fn tested(ast: &Ast, span: Span) -> Option<(&str, &str)> {
     None
 }
 
-/// Whether no request that the policy matches is without that object: then it is a map, and the test cannot fail.
+/// Reports whether every matched request has that object: then the test cannot fail.
 fn is_always_there(document: &Value, root: &str) -> bool {
     let with: &[&str] = if root == "object" { &["CREATE", "UPDATE"] } else { &["UPDATE"] };
     let rules = document.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
@@ -85,18 +85,18 @@ fn below(expr: &Expr) -> Vec<ExprId> {
     }
 }
 
-/// What is known of a test.
+/// The assumption about a `has()` test.
 struct Known<'k> {
     root: &'k str,
     field: &'k str,
     truth: bool,
 }
 
-/// What conditions and validations come to.
+/// The simplified match conditions and validations.
 #[derive(Debug, PartialEq)]
 struct Rules(Vec<Tree>);
 
-/// A folded expression.
+/// A simplified expression.
 #[derive(Clone, Debug, PartialEq)]
 enum Tree {
     Constant(Literal),
@@ -104,7 +104,7 @@ enum Tree {
 }
 
 impl Rules {
-    /// None where something is not followed.
+    /// Simplifies a policy; `None` if something is unsupported.
     fn of(document: &Value, known: &Known<'_>) -> Option<Self> {
         let items = |list: &str| {
             document.pointer(list).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
@@ -128,7 +128,7 @@ impl Rules {
 struct Folding<'f> {
     known: &'f Known<'f>,
     variables: &'f [(&'f str, Ast)],
-    /// Variables that are being followed.
+    /// How many variables are being inlined at the moment.
     within: usize,
     parts: usize,
 }
@@ -173,7 +173,7 @@ impl Folding<'_> {
             Expr::Struct { .. } => None,
             Expr::Comprehension(fold) => {
                 let bound = [Some(&*fold.iter_var), fold.iter_var2.as_deref(), Some(&*fold.accu_var)];
-                // Nothing else is meant by the names that are known.
+                // The macro variable shadows none of the known names.
                 let hides = |name: &str| name == self.known.root || name == "variables";
                 if bound.into_iter().flatten().any(hides) {
                     return None;
@@ -185,7 +185,7 @@ impl Folding<'_> {
         }
     }
 
-    /// What a variable comes to; of two of one name the later counts.
+    /// Inlines a variable; of two with one name the later one counts.
     fn variable(&mut self, name: &str, depth: usize) -> Option<Tree> {
         let variables = self.variables;
         let (_, ast) = variables.iter().rfind(|(known, _)| *known == name)?;
@@ -223,7 +223,7 @@ fn folded(function: &str, own: bool, args: Vec<Tree>) -> Tree {
     }
 }
 
-/// Constants that are compared as what they are.
+/// Reports whether two constants of one type are equal.
 fn is_alike(one: &Literal, other: &Literal) -> bool {
     matches!(
         (one, other),
@@ -233,7 +233,7 @@ fn is_alike(one: &Literal, other: &Literal) -> bool {
     )
 }
 
-/// `&&` and `||`, in whatever order they are nested: one part that decides does so whatever the others are, or fail with.
+/// Normalises nested `&&` and `||`: an operand that decides does so whatever the others are, even errors.
 fn chain(function: &str, args: Vec<Tree>) -> Tree {
     let decides = Tree::Constant(Literal::Bool(function == "_||_"));
     let says_nothing = Tree::Constant(Literal::Bool(function != "_||_"));
@@ -250,14 +250,14 @@ fn chain(function: &str, args: Vec<Tree>) -> Tree {
     let mut left: Vec<Tree> = parts.iter().filter(|part| **part != says_nothing).cloned().collect();
     match left.len() {
         0 => says_nothing,
-        // What is no truth value fails here, and does not by itself.
+        // An operand that is not a boolean fails in the chain, but not alone.
         1 if left.first().is_some_and(is_truth) => left.swap_remove(0),
         1 => Tree::Of(function.to_owned(), parts),
         _ => Tree::Of(function.to_owned(), left),
     }
 }
 
-/// Whether something is a truth value, or fails.
+/// Reports whether an expression is a boolean or fails.
 fn is_truth(tree: &Tree) -> bool {
     const TRUTHS: [&str; 11] = [
         "_&&_",
@@ -299,7 +299,7 @@ mod tests {
         })
     }
 
-    /// Whether it is known that the first `has()` of the variable may be left out.
+    /// Reports whether removing the first `has()` of the variable is known to be equivalent.
     fn is_known(operations: &[&str], variable: &str, rule: &str) -> bool {
         let document = policy(operations, variable, rule);
         let all = mutants(&document).expect("a policy that compiles");
@@ -318,7 +318,7 @@ mod tests {
         for rule in [
             "!has(object.status) || variables.v != 'lost'",
             "has(object.status) ? variables.v != 'lost' : true",
-            // An error is passed over where the other side decides.
+            // The other operand decides, so the error is ignored.
             "variables.v != 'lost' || !has(object.status)",
             "(has(object.status) && object.status.size > 1) || !has(object.status) || variables.v == ''",
         ] {
@@ -340,14 +340,14 @@ mod tests {
             assert!(!is_known(&both, STATE, rule), "{rule}");
         }
         let rule = "!has(object.status) || variables.v != 'lost'";
-        // Where there is no object, the test fails.
+        // Without an object the test fails.
         for operations in [&["CREATE", "DELETE"][..], &["*"], &["CONNECT"]] {
             assert!(!is_known(operations, STATE, rule), "{operations:?}");
         }
         let old = STATE.replace("object", "oldObject");
         let rule = rule.replace("object", "oldObject");
         assert!(is_known(&["UPDATE"], &old, &rule) && !is_known(&both, &old, &rule));
-        // Another thing of the same name is not known.
+        // A shadowed name is not known.
         let hidden =
             "has(object.status) && has(object.status.state) && [1].all(object, object > 0) ? 'a' : ''";
         assert!(!is_known(&both, hidden, "!has(object.status) || variables.v != 'lost'"));

@@ -1,4 +1,4 @@
-//! What a question about a change is about: the rule that is changed and no other, and the kinds of its objects.
+//! Reduces a solver query to the mutated rule alone, and finds the kinds of its objects.
 
 use admit_policy::Builtins;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::mutant::Mutant;
 use crate::prove::{Kinds, KindsError, SideError, Subject};
 
-/// The document with the rule that is changed and no other; none where it is no rule of its own.
+/// Returns the document with only the mutated rule; `None` if the mutation is not in a single rule.
 pub(super) fn alone(document: &Value, mutant: &Mutant) -> Option<Value> {
     const OF_SCHEMAS: &str = "/x-kubernetes-validations";
     const OF_POLICIES: &str = "/spec/validations";
@@ -21,13 +21,13 @@ pub(super) fn alone(document: &Value, mutant: &Mutant) -> Option<Value> {
     let rule = document.pointer(&list)?.get(at)?.clone();
     let mut document = document.clone();
     strip(&mut document);
-    // The list may be gone with all others: it is put where it was.
+    // All rules may have been removed with the list: it is created again.
     let (parent, name) = list.rsplit_once('/')?;
     document.pointer_mut(parent)?.as_object_mut()?.insert(name.to_owned(), Value::Array(vec![rule]));
     Some(document)
 }
 
-/// Takes the rules out of all schemas.
+/// Removes the rules from all schemas.
 fn strip(document: &mut Value) {
     let mut open = vec![document];
     while let Some(value) = open.pop() {
@@ -48,7 +48,7 @@ pub(super) fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
     document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The kinds that the rule is about: that of its definition, or all that the constraints of a policy name.
+/// Returns the kinds that the rule applies to: that of its definition, or all that the policy's constraints name.
 pub(super) fn subjects(
     document: &Value,
     mutant: &Mutant,
@@ -68,7 +68,7 @@ pub(super) fn subjects(
     }
 }
 
-/// Why it is not known which objects a rule is about.
+/// Why the objects of a rule are unknown.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NoSubjects {
     #[error(transparent)]

@@ -1,5 +1,5 @@
-//! What becomes of changes that no case saw: a case that would have seen it is looked for, beside the cases that there are and
-//! by a solver; or the solver proves that there is none.
+//! Settles mutants that no case detects: searches a detecting case among variations of existing cases and with a solver, or lets the
+//! solver prove that there is none.
 
 use std::collections::VecDeque;
 
@@ -17,44 +17,44 @@ use super::trial::{Probe, Trial};
 use super::vary::{Hints, variations};
 use crate::prove::{Counterexample, Inquiry, Question, Side, Solver, Unconfirmed, Verdict};
 
-/// Cases that others beside them are made of.
+/// The maximum number of cases that are varied.
 const MOST_SEEDS: usize = 64;
 
-/// Who looks at survivors.
+/// Settles surviving mutants.
 #[derive(Debug)]
 pub struct Survey<'a> {
-    /// The cases that did not see the change.
+    /// The cases, none of which detects the mutant.
     pub trial: &'a Trial<'a>,
-    /// The definitions of the kinds that policies are about.
+    /// The definitions of custom resources that policies apply to.
     pub definitions: &'a [&'a Value],
-    /// The kinds that need no definition.
+    /// The catalogue of built-in kinds.
     pub builtins: Option<&'static dyn Builtins>,
-    /// Items of lists that are thought of, where no fewer are declared.
+    /// The number of list items that the solver models, unless the schema declares fewer.
     pub items: usize,
-    /// Cases beside those that there are that are tried for one change, before a solver is asked.
+    /// The number of variations to try per mutant before the solver is asked.
     pub tries: usize,
 }
 
-/// What is known of a change that no case saw.
+/// The result for a mutant that no case detects.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Settled {
-    /// It denies what was denied, and nothing else: there is no case that could tell.
+    /// It denies exactly the same requests: no case can detect it.
     Equivalent,
-    /// A case would tell.
+    /// This case detects it.
     Killable(Box<Killing>),
     /// Neither is known, for these reasons.
     Undecided(Vec<String>),
 }
 
-/// What comes of a question to the solver.
+/// The result of a solver query.
 enum Proved {
     Known(Settled),
-    /// There is an object that tells, which is no request of the suites.
+    /// An object distinguishes the two, but it does not fit a request of the suites.
     Refuted(String),
 }
 
 impl Survey<'_> {
-    /// Settles what is known of a change that no case saw.
+    /// Settles a mutant that no case detects.
     ///
     /// ```
     /// use admit_analysis::mutate::{Cases, Fate, Seed, Settled, Survey, Trial, World, mutants};
@@ -98,7 +98,7 @@ impl Survey<'_> {
     /// ```
     ///
     /// # Errors
-    /// When the engine does not confirm what the solver found.
+    /// If the engine does not confirm the solver's counterexample.
     pub fn settle(
         &self,
         mutant: &Mutant,
@@ -106,7 +106,7 @@ impl Survey<'_> {
         over: &dyn Fn() -> bool,
     ) -> Result<Settled, Unconfirmed> {
         let (unproved, changed) = (self.unproved(mutant), mutant.of(self.trial.document));
-        // What is known to be the same needs no cases, which are most of the time that a change takes.
+        // A known equivalence saves running cases, which take most of the time.
         if unproved.is_none() && split::is_same(self.trial.document, &changed, mutant) {
             return Ok(Settled::Equivalent);
         }
@@ -119,8 +119,8 @@ impl Survey<'_> {
             )]));
         }
         let mut solver = solver;
-        // Other rules deny what they deny beside either: what is the same without them is the same, and sooner known; and what is not
-        // followed of the rule itself is not followed of all of them.
+        // Other rules deny the same with both, so the mutated rule is compared alone first, which is faster; what cannot be translated
+        // in that rule cannot be translated in all of them.
         if let (Some(left), Some(right)) = (alone(self.trial.document, mutant), alone(&changed, mutant)) {
             let solver = solver.as_mut().map(|solver| &mut **solver as &mut dyn Solver);
             match self.proved((&left, &right), (mutant, &changed), solver, over)? {
@@ -134,7 +134,7 @@ impl Survey<'_> {
         })
     }
 
-    /// Why nobody proves that the change makes no difference.
+    /// Returns why the solver cannot prove equivalence; `None` if it can be asked.
     fn unproved(&self, mutant: &Mutant) -> Option<&'static str> {
         const SAID: &str = "what is said is not proved";
         match mutant.effect {
@@ -143,7 +143,7 @@ impl Survey<'_> {
             Effect::Verdict if !mutant.is_of_expression() => return Some("what is matched is not proved"),
             Effect::Verdict => {}
         }
-        // Whether a request is denied is proved, and not what for.
+        // The proof is about whether a request is denied, not about the reason.
         let document = self.trial.document;
         let says = |list: &str, key: &str| {
             let items = document.pointer(list).and_then(Value::as_array).into_iter().flatten();
@@ -155,7 +155,7 @@ impl Survey<'_> {
         is_said.then_some(SAID)
     }
 
-    /// A case beside those that there are, of each by turns.
+    /// Tries variations of existing cases, taking turns between the cases.
     fn beside(&self, mutant: &Mutant, over: &dyn Fn() -> bool) -> Option<Killing> {
         let pair = |probe| Some((Pair::of(probe, self.trial.document, mutant)?, probe));
         let pairs: Vec<(Pair<'_>, &Probe<'_>)> = self.trial.probes.iter().filter_map(pair).collect();
@@ -246,7 +246,7 @@ impl Survey<'_> {
         Ok(Proved::Known(if open.is_empty() { Settled::Equivalent } else { Settled::Undecided(open) }))
     }
 
-    /// The request that a solver found, in the surroundings of a case that there is.
+    /// Puts the solver's request into an existing case.
     fn as_case(&self, found: &Counterexample, mutant: &Mutant, changed: &Value) -> Option<Killing> {
         let written = |seed: &Value| {
             let mut map: Map<String, Value> = seed.as_object().cloned().unwrap_or_default();
@@ -282,7 +282,7 @@ impl Survey<'_> {
     }
 }
 
-/// Where in an object the rule of a definition is; none below lists and maps, which have many such places.
+/// Returns the field that the rule of a definition validates; `None` below lists and maps, which have many.
 fn node(mutant: &Mutant) -> Option<Vec<String>> {
     let (_, below) = mutant.pointer.split_once("/openAPIV3Schema")?;
     let (nodes, _) = below.split_once("/x-kubernetes-validations/")?;
@@ -294,7 +294,7 @@ fn node(mutant: &Mutant) -> Option<Vec<String>> {
     names.collect()
 }
 
-/// The case under a name that says what it is there for.
+/// Gives the case a name that states its purpose.
 fn named(mut written: Value, mutant: &Mutant) -> Value {
     const MOST: usize = 60;
     let short = |text: &str| {

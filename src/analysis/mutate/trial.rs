@@ -11,7 +11,7 @@ use super::case::Seed;
 use super::mutant::Mutant;
 use super::world::{Entry, World};
 
-/// A definition narrowed to the version that a suite is about, and its cases.
+/// A CustomResourceDefinition reduced to the version that a suite tests, and the suite's cases.
 #[derive(Debug)]
 pub struct Narrowed<'a> {
     /// The file that has the definition.
@@ -108,13 +108,13 @@ pub struct Trial<'a> {
 
 #[derive(Debug)]
 pub(super) enum Probe<'a> {
-    /// Cases that ask a policy that validates, and what it says of each as it is.
+    /// Cases in which a validating policy runs, with its decision on each before the mutation.
     Policy {
         set: &'a PolicySet,
         policy: String,
         cases: Vec<Asked<'a>>,
     },
-    /// Cases that a definition, or a policy that changes objects, has to do with, before policies that validate are asked.
+    /// Cases that a definition or a mutating policy takes part in, before validating policies run.
     Front {
         set: &'a PolicySet,
         cases: Vec<&'a Entry<'a>>,
@@ -122,28 +122,28 @@ pub(super) enum Probe<'a> {
     Narrowed(&'a Narrowed<'a>),
 }
 
-/// A case that asks a policy.
+/// A case in which a policy runs.
 #[derive(Debug)]
 pub(super) struct Asked<'a> {
     reached: &'a Reached<'a>,
-    /// What the policy says as it is.
+    /// The policy's decision before the mutation.
     before: Decision,
     seed: &'a Seed,
 }
 
-/// A set with a change made to it.
+/// A policy set with the mutation applied.
 #[derive(Debug)]
 pub(super) struct Changed {
     pub(super) set: PolicySet,
-    /// The expression that is another, where it is evaluated in the same cases as before.
+    /// The mutated expression, if the same cases evaluate it as before.
     expression: Option<ExpressionId>,
 }
 
 impl Changed {
-    /// None where a server would not store the changed document. The expression alone is compiled, where that is enough.
+    /// Builds it; `None` if a server would reject the changed document. Only the expression is compiled, where that suffices.
     pub(super) fn of(set: &PolicySet, document: &Value, mutant: &Mutant) -> Option<Self> {
         let alone = mutant.text(document).and_then(|(id, text)| Some((set.with_expression(&id, text)?, id)));
-        // A rule that compares with what was there before is not evaluated where there is none.
+        // A transition rule is not evaluated without an old object.
         let looks_back = |text: Option<&str>| text.is_some_and(|text| text.contains("oldSelf"));
         let is_everywhere = looks_back(mutant.expression(document))
             && !looks_back(mutant.value.as_ref().and_then(Value::as_str));
@@ -160,14 +160,14 @@ impl<'a> Asked<'a> {
         Some(Self { reached, before: reached.decide(set, policy), seed: &entry.seed })
     }
 
-    /// Whether it came to the rules of the policy.
+    /// Reports whether the policy's rules were evaluated.
     fn comes_to_rules(&self) -> bool {
         self.before.outcomes.iter().any(|outcome| !outcome.rules.is_empty())
     }
 }
 
 impl<'a> Trial<'a> {
-    /// Takes of `cases` those that `document` has a say in.
+    /// Selects the cases in which `document` takes part.
     #[must_use]
     pub fn new(document: &'a Value, cases: Vec<Cases<'a>>) -> Self {
         let text = |pointer: &str| -> &'a str {
@@ -206,14 +206,13 @@ impl<'a> Trial<'a> {
         Self { document, probes }
     }
 
-    /// How many cases there are. With none, nothing is tested.
+    /// Returns the number of cases. With none, nothing is tested.
     #[must_use]
     pub fn case_count(&self) -> usize {
         self.probes.iter().map(Probe::len).sum()
     }
 
-    /// What the cases say of the change, and how many of them had their say; until `over`. The first that sees it is the last
-    /// that is run.
+    /// Runs the cases against the mutant until one fails or `over` returns true; returns the fate and the number of cases run.
     #[must_use]
     pub fn judge(&self, mutant: &Mutant, over: &dyn Fn() -> bool) -> (Fate, Tally) {
         let mut tally = Tally::default();
@@ -236,8 +235,8 @@ impl Probe<'_> {
         }
     }
 
-    /// The set that judges the cases, and the policy that is asked, if it is one that validates; none for the cases of a
-    /// definition alone.
+    /// Returns the policy set of the cases, and the mutated policy if it is a validating one; `None` if all cases are of a definition
+    /// alone.
     pub(super) fn set(&self) -> Option<(&PolicySet, Option<&str>)> {
         match self {
             Self::Policy { set, policy, .. } => Some((set, Some(policy))),
@@ -246,7 +245,7 @@ impl Probe<'_> {
         }
     }
 
-    /// The cases as they are written, where they can be.
+    /// Returns the cases that can be written out.
     pub(super) fn seeds(&self) -> Box<dyn Iterator<Item = &Seed> + '_> {
         match self {
             Self::Policy { cases, .. } => Box::new(cases.iter().map(|asked| asked.seed)),
@@ -263,7 +262,7 @@ impl Probe<'_> {
                 };
                 let comes_to_it = |asked: &&Asked<'_>| !mutant.is_within_policy() || asked.comes_to_rules();
                 let kills = |Asked { reached, before, .. }: &Asked<'_>| {
-                    // The others say what they said: only where this one differs all are asked again.
+                    // All policies run again only if this one's decision differs: the others decide as before.
                     reached.decide(&other, policy) != *before && !reached.run(&other).passed()
                 };
                 first(cases, tally, over, comes_to_it, kills, |asked| &asked.reached.case().name)
@@ -290,7 +289,7 @@ impl Probe<'_> {
     }
 }
 
-/// The first of `cases` that kills, among those that come to what is changed.
+/// Returns the first of `cases` that kills, among those that evaluate the mutated part.
 fn first<T>(
     cases: &[T],
     tally: &mut Tally,
@@ -315,8 +314,7 @@ fn first<T>(
     Fate::Survived
 }
 
-/// Items of both kinds by turns, each in its order: what makes a rule weaker is seen by what it denies, what makes it stricter by
-/// what it lets through.
+/// Alternates between items of both kinds, each in order: denied cases detect weaker rules, admitted cases stricter ones.
 fn alternating<T>(items: Vec<T>, kind: impl Fn(&T) -> bool) -> Vec<T> {
     let (some, others): (Vec<T>, Vec<T>) = items.into_iter().partition(kind);
     let (mut some, mut others) = (some.into_iter(), others.into_iter());

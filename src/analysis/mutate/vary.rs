@@ -1,26 +1,26 @@
-//! Cases a little beside those that there are: another operation, a field less, a number one more, a text that the rule speaks of.
+//! Generates variations of test cases: another operation, a field removed, a number incremented, a string that the rule mentions.
 
 use admit_cel::syntax::{Ast, Expr, ExprId, Literal};
 use admit_cel::{Env, Mode};
 use admit_policy::release;
 use serde_json::{Map, Value, json};
 
-/// Changes of one case that are tried.
+/// The maximum number of variations per case.
 const MOST: usize = 4_000;
-/// Texts and numbers that are tried in one place.
+/// The maximum number of values per field.
 const MOST_VALUES: usize = 32;
 
-/// What fields are set to.
+/// Values and fields to use in variations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hints {
     texts: Vec<String>,
     numbers: Vec<i64>,
-    /// Fields from the root of the object.
+    /// Paths of fields, from the root of the object.
     fields: Vec<Vec<String>>,
 }
 
 impl Hints {
-    /// What an expression, or a selector, speaks of; `own` is where in the object `self` is.
+    /// Collects constants and fields from an expression or selector; `own` is the path of `self` in the object.
     pub(super) fn of(&mut self, text: &str, own: Option<&[String]>) {
         let env = Env::of_release(release::followed(), Mode::Stored);
         let Ok(parsed) = env.compile_unchecked(text) else {
@@ -47,7 +47,7 @@ impl Hints {
         }
     }
 
-    /// What an object has: rules compare fields with one another.
+    /// Collects the values of an object, since rules compare fields with one another.
     pub(super) fn within(&mut self, value: &Value) {
         let mut open = vec![value];
         while let Some(value) = open.pop() {
@@ -80,7 +80,7 @@ impl Hints {
     }
 }
 
-/// The field of the object that a selection is of.
+/// Returns the path of a field selection in the object.
 fn field(ast: &Ast, mut id: ExprId, own: Option<&[String]>) -> Option<Vec<String>> {
     let mut below = Vec::new();
     loop {
@@ -104,10 +104,10 @@ fn field(ast: &Ast, mut id: ExprId, own: Option<&[String]>) -> Option<Vec<String
     }
 }
 
-/// One change: a place in the case, and what stands there then.
+/// A JSON pointer into the case, and its new value; `None` removes it.
 type Edit = (String, Option<Value>);
 
-/// Cases beside `written`, the simplest first.
+/// Generates variations of `written`, the simplest first.
 pub(super) fn variations(written: &Value, hints: &Hints) -> impl Iterator<Item = Value> + use<> {
     let requests = requests(written);
     let mut edits = Vec::new();
@@ -133,7 +133,7 @@ pub(super) fn variations(written: &Value, hints: &Hints) -> impl Iterator<Item =
     requests.into_iter().chain(filled).chain(edited).chain(names)
 }
 
-/// The same objects in other requests.
+/// Returns the same objects in requests of other operations.
 fn requests(written: &Value) -> Vec<Value> {
     let with = |changes: &[(&str, Option<Value>)]| {
         let mut map: Map<String, Value> = written.as_object().cloned().unwrap_or_default();
@@ -168,7 +168,7 @@ fn requests(written: &Value) -> Vec<Value> {
     made
 }
 
-/// The objects with a field more that the rule speaks of.
+/// Returns the objects with one more field that the rule mentions.
 fn filled(written: &Value, hints: &Hints) -> Vec<Value> {
     let numbers = hints.numbers.iter().map(|number| json!(number));
     let texts = hints.texts.iter().take(8).map(|text| json!(text));
@@ -188,7 +188,7 @@ fn filled(written: &Value, hints: &Hints) -> Vec<Value> {
     made
 }
 
-/// Whether the field was missing, and is there now.
+/// Sets a missing field; false if it was present.
 fn fill(object: &mut Value, field: &[String], value: &Value) -> bool {
     let Some((last, above)) = field.split_last() else { return false };
     let mut place = object;
@@ -204,7 +204,7 @@ fn fill(object: &mut Value, field: &[String], value: &Value) -> bool {
     true
 }
 
-/// The object under other names, which the old one then has too.
+/// Returns the objects with other names, for the old object too.
 fn renamed(written: &Value, hints: &Hints) -> Vec<Value> {
     let mut made = Vec::new();
     for name in &hints.texts {
@@ -225,7 +225,7 @@ fn renamed(written: &Value, hints: &Hints) -> Vec<Value> {
 }
 
 fn edits_of(root: &str, value: &Value, written: &Value, hints: &Hints, edits: &mut Vec<Edit>) {
-    // What tells one object from another is no field to try values in.
+    // Fields that identify an object are not varied here.
     let kept = [
         format!("/{root}/apiVersion"),
         format!("/{root}/kind"),
@@ -256,7 +256,7 @@ fn edits_of(root: &str, value: &Value, written: &Value, hints: &Hints, edits: &m
     }
 }
 
-/// What may stand in the place of a value.
+/// Returns values to try in place of another.
 fn values_for(value: &Value, pointer: &str, hints: &Hints) -> Vec<Value> {
     match value {
         Value::Null => Vec::new(),

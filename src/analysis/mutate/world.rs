@@ -1,4 +1,4 @@
-//! Sets of policies with the cases that they judge: how far each comes before what may be changed has its say.
+//! Evaluates the cases of a policy set up to the point where a mutation could first matter, so that mutants share that work.
 
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::case::Seed;
 
-/// A set of policies and the cases that are judged by it, each as far as it comes before policies are asked.
+/// A policy set with its cases, each evaluated up to the validating policies.
 ///
 /// [`Trial`](super::Trial) has an example.
 #[derive(Debug)]
@@ -21,15 +21,15 @@ pub struct World<'a> {
 #[derive(Debug)]
 pub(super) struct Entry<'a> {
     pub(super) case: &'a Case,
-    /// None where the case ends before policies are asked.
+    /// The state before validating policies run; `None` if the case ends earlier.
     pub(super) reached: Option<Reached<'a>>,
     pub(super) seed: Seed,
-    /// The rules of definitions that it comes to; found out where somebody asks.
+    /// The rules of definitions that it evaluates; computed on demand.
     rules: OnceLock<HashSet<ExpressionId>>,
 }
 
 impl<'a> World<'a> {
-    /// The `cases` that are judged by `set`. Those that fail as it is say nothing of any change: leave them out.
+    /// Takes the `cases` of `set`. Leave out cases that fail already: they detect nothing.
     #[must_use]
     pub fn new(set: &'a PolicySet, cases: impl IntoIterator<Item = (&'a Case, Seed)>) -> Self {
         let entry = |(case, seed): (&'a Case, Seed)| Entry {
@@ -41,14 +41,14 @@ impl<'a> World<'a> {
         Self { set, cases: cases.into_iter().map(entry).collect() }
     }
 
-    /// Those for which a policy is in force.
+    /// Returns the cases in which a policy applies.
     pub(super) fn asking<'s>(&'s self, policy: &'s str) -> impl Iterator<Item = &'s Entry<'a>> {
         let asks =
             move |case: &Case| case.policies.is_empty() || case.policies.iter().any(|name| name == policy);
         self.cases.iter().filter(move |entry| asks(entry.case))
     }
 
-    /// Those that are about a definition. Where a case names policies, its definition is not what it is about.
+    /// Returns the cases about a definition. A case that names policies is not about its definition.
     pub(super) fn about(&self, definition: &Value) -> impl Iterator<Item = &Entry<'a>> {
         let text = |pointer: &str| {
             definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
@@ -66,7 +66,7 @@ impl<'a> World<'a> {
 }
 
 impl Entry<'_> {
-    /// Whether the rule of a definition is evaluated in the case.
+    /// Reports whether the case evaluates a rule of a definition.
     pub(super) fn evaluates(&self, set: &PolicySet, rule: &ExpressionId) -> bool {
         let rules = self.rules.get_or_init(|| {
             let recording = Recording::new(Keep::COVERAGE);

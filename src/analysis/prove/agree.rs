@@ -1,4 +1,5 @@
-//! Asks what the terms say of given requests, so that it can be held against what the engine says.
+//! Evaluates the SMT terms for concrete requests, so that tests can compare them with the engine's
+//! verdicts.
 
 use std::fmt::Write as _;
 
@@ -14,11 +15,12 @@ use super::subject::Subject;
 use super::term::Term;
 use super::view::View;
 
-/// A script with three answers for each request: whether it is one that is thought of, which it has to be if a server takes it;
-/// whether it is refused; whether an expression fails. All requests are creations, or all are updates.
+/// Writes a script with three `check-sat` answers per request: whether the model covers it (it must, if a
+/// server admits it); whether it is denied; whether an expression fails. Either all requests are creations
+/// or all are updates.
 ///
 /// # Errors
-/// With what is not followed.
+/// Lists what the translation to terms does not support.
 pub fn agreement(
     subject: &Subject,
     side: &Side,
@@ -72,7 +74,7 @@ pub fn agreement(
 }
 
 impl World<'_> {
-    /// The conditions under which a node is this value, as far as anybody asked for its parts.
+    /// Returns the conditions under which a node has this value, limited to the parts that some rule reads.
     fn pin(&mut self, id: NodeId, value: &Json, parts: &mut Vec<Term>) -> Result<(), Undecided> {
         let node = self.node(id)?.clone();
         if value.is_null() {

@@ -1,5 +1,5 @@
-//! Changes that a solver did not answer about among others: each is asked about alone, first with no more of what is assumed than has
-//! to do with it.
+//! Asks the solver about single changes that it left open when asked about many: first with only the
+//! assumptions related to the change, then with all of them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,11 +9,11 @@ use super::refusals::{Many, Question, Report, Round, answers};
 use super::term::{Term, Terms};
 use super::{Solver, Undecided, undecided};
 
-/// How far from a change what is assumed may be.
+/// How many shared variables away from a change an assumption may be to count as related.
 const STEPS: usize = 4;
 
 impl Question<'_> {
-    /// Asks about changes, each alone.
+    /// Decides each change by a query of its own.
     pub(super) fn each_alone(
         &self,
         round: &Round<'_>,
@@ -56,7 +56,7 @@ impl Question<'_> {
         }
     }
 
-    /// Whether there is an object that shows a change: with what has to do with it, and with all that is assumed.
+    /// Looks for an object that shows a change: first with the related assumptions, then with all of them.
     fn alone(
         &self,
         many: &Many<'_>,
@@ -77,7 +77,7 @@ impl Question<'_> {
                 error = Some(why);
                 Vec::new()
             });
-            // What has no model with less has none with more.
+            // Unsatisfiable with fewer assumptions means unsatisfiable with all of them.
             let is_refuted = answer.first() == Some(&Sat::No);
             found.extend(answer.into_iter().take(1));
             if is_refuted || near.len() == many.assumed.len() {
@@ -89,8 +89,9 @@ impl Question<'_> {
 }
 
 impl Terms {
-    /// What of the assumptions is about the same numbers and texts as a goal, or about such as are tied to them. Truth values tie all
-    /// to all: whether the object is there in which something is.
+    /// Selects the assumptions that share number or string variables with a goal, directly or through other
+    /// assumptions. Boolean variables do not count: the presence of parents would relate everything to
+    /// everything.
     fn near(&self, goal: Term, assumed: &[Term]) -> Vec<Term> {
         let mut known: BTreeSet<Term> = self.variables_of(&[goal]).into_iter().collect();
         let mut far: Vec<(Term, Vec<Term>)> =

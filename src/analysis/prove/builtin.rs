@@ -1,9 +1,9 @@
-//! The schema of a kind that a server has built in, made of the types of its fields: as what every object of the kind is, and as
-//! what it likely is.
+//! Builds a schema for a built-in kind from the Go types of its fields, in two variants: what every object
+//! satisfies, and what an admissible object likely satisfies.
 //!
-//! INVARIANT: what is not likely alone lets in every object that a server lets through. Types, and which fields Go's encoder writes,
-//! are certain; enumerations, names and what tells items of lists apart are demanded of some fields and not of others, and are no
-//! more than likely.
+//! INVARIANT: the certain variant allows every object that a server admits. Types, and which fields Go's
+//! encoder always writes, are certain; enumerations, names and list map keys are validated for some fields
+//! and not for others, so they are only in the likely variant.
 
 use admit_policy::schema::{
     AdditionalProperties, Checks, Enumeration, ListType, Pattern, Schema, SchemaType,
@@ -13,30 +13,30 @@ use serde_json::{Value, json};
 
 use super::whole::{LABEL, NAME, types};
 
-/// The quantities that a server writes: in their canonical form, without a fraction.
+/// Matches quantities as a server writes them: canonical, without a fraction.
 const QUANTITY: &str = "^-?[0-9]+([numkMGTPE]|[KMGTPE]i|e-?[0-9]{1,2})?$";
-/// A quantity of which something may be set aside.
+/// Matches positive whole quantities, large enough that a part of them can be reserved.
 const LIKELY_QUANTITY: &str = "^[1-9][0-9]{0,2}$";
 
-/// Whether a schema is that of quantities, which may mean the same and be written in another way.
+/// Reports whether a schema is that of quantities, where different strings may mean the same value.
 pub(super) fn is_quantity(schema: &Schema) -> bool {
     let pattern = schema.checks.pattern.as_ref().map(Pattern::text);
     pattern == Some(QUANTITY) || pattern == Some(LIKELY_QUANTITY)
 }
 
-/// How sure what is demanded has to be.
+/// How certain it is that a server enforces a constraint.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Sureness {
     Certain,
     Likely,
 }
 
-/// The schema of whole objects of a kind.
+/// Builds the schema of whole objects of a built-in kind.
 pub(super) fn schema(catalogue: &Catalogue, served: &ServedKind, sureness: Sureness) -> Schema {
     let mut made = Maker { catalogue, sureness, around: Vec::new() }.shape(served.shape);
     types(&mut made, &served.kind);
     let Some(metadata) = made.properties.get_mut("metadata") else { return made };
-    // Whoever leaves the name to the server has one before policies are asked.
+    // With `generateName` the server has set the name before it asks policies.
     let mut name = named(served.name);
     if sureness == Sureness::Likely {
         name.checks.pattern = Some(Pattern::new(NAME));
@@ -55,7 +55,7 @@ pub(super) fn schema(catalogue: &Catalogue, served: &ServedKind, sureness: Suren
     made
 }
 
-/// The names that a rule allows.
+/// Returns the schema of the names that a rule allows.
 fn named(rule: Option<NameRule>) -> Schema {
     const SEGMENT: &str = "^([^./%][^/%]*|\\.[^./%][^/%]*|\\.\\.[^/%]+)$";
     let (pattern, most) = match rule {
@@ -71,7 +71,7 @@ fn named(rule: Option<NameRule>) -> Schema {
 struct Maker<'c> {
     catalogue: &'c Catalogue,
     sureness: Sureness,
-    /// The shapes that the one which is made stands in: one of these has no end.
+    /// The types that enclose the current one, to stop at recursive types.
     around: Vec<usize>,
 }
 
@@ -107,7 +107,7 @@ impl Maker<'_> {
         }
         if let Some((least, most)) = field.bounds {
             let least = least.max(made.checks.minimum.map_or(i64::MIN, |_| 0));
-            // An end of what numbers hold is no bound.
+            // The limits of the integer type itself are no constraint.
             made.checks.minimum = small(least);
             made.checks.maximum = small(most);
         }
@@ -159,7 +159,7 @@ impl Maker<'_> {
         }
     }
 
-    /// An item of a list or an entry of a map: one without a value is null.
+    /// Returns the schema of a list item or map value; an unset one is null.
     fn item(&mut self, of: &FieldType) -> Schema {
         let mut made = self.value(of);
         made.nullable =
@@ -168,12 +168,12 @@ impl Maker<'_> {
     }
 }
 
-/// A bound, as schemas have it: a number of which every digit is kept.
+/// Converts a bound to the schema's number type; `None` if it would be rounded.
 fn small(bound: i64) -> Option<f64> {
     i32::try_from(bound).ok().map(f64::from)
 }
 
-/// Where all fields but names point to something with fields of its own, as the sources of a volume, one of them is likely set.
+/// Requires one of the fields if all but the names are pointers to structs, as in the sources of a volume.
 fn one_of_them(fields: &[FieldShape]) -> Vec<Schema> {
     const FEW: usize = 3;
     let is_one = |field: &FieldShape| field.may_be_absent && matches!(field.of, FieldType::Shape(_));
@@ -188,7 +188,7 @@ fn one_of_them(fields: &[FieldShape]) -> Vec<Schema> {
     ones.into_iter().map(set).collect()
 }
 
-/// That a value is not the zero one of its type.
+/// Requires that a value is not the zero value of its type.
 fn not_zero(of: &FieldType, checks: &mut Checks) {
     let but = |value: Value| {
         let checks = Checks { enumeration: Enumeration::new(vec![value]), ..Checks::default() };
@@ -217,12 +217,12 @@ fn typed(schema_type: SchemaType, checks: Checks) -> Schema {
     Schema { schema_type: Some(schema_type), checks: checks.into(), ..Schema::default() }
 }
 
-/// Of what nothing is known.
+/// Returns a schema that allows any value.
 fn untyped() -> Schema {
     Schema { preserve_unknown_fields: Some(true), ..Schema::default() }
 }
 
-/// An object of which something is asked, with what else a server demands of it.
+/// Merges an object that a query asks for into the smallest object that a server admits.
 pub(super) fn completed(smallest: &Value, asked: &Value) -> Value {
     match (smallest, asked) {
         (Value::Object(smallest), Value::Object(asked)) => {
@@ -237,7 +237,7 @@ pub(super) fn completed(smallest: &Value, asked: &Value) -> Value {
             let item = |(at, asked): (usize, &Value)| {
                 let Some(base) = smallest.get(at).or_else(|| smallest.last()) else { return asked.clone() };
                 let mut made = completed(base, asked);
-                // Items are told apart by their names.
+                // Names identify the items, so each gets one.
                 if let (Some(Value::String(name)), None) = (made.get_mut("name"), asked.get("name"))
                     && at > 0
                 {

@@ -1,4 +1,4 @@
-//! The functions and operators that are followed, each as admit-cel has it.
+//! Translates calls of CEL functions and operators into terms, with the semantics of admit-cel.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::term::Term;
 use super::value::{Outcome, Value};
 use super::{Undecided, undecided};
 
-/// Of values that are no choices.
+/// An operation on two values, neither of which is a `Value::Choice`.
 type Two<'f, 'w, 's, 'a> =
     &'f mut dyn FnMut(&mut Evaluator<'w, 's, 'a>, &Value, &Value) -> Result<Outcome, Undecided>;
 
@@ -141,7 +141,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         }
     }
 
-    /// What is optional, or its value, or `other` where there is none.
+    /// Translates `orValue` and `or`: the value of an optional, or `other` if it is empty.
     fn or_else(
         &mut self,
         stays_optional: bool,
@@ -169,7 +169,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             .unwrap_or_else(|| Err(undecided(format!("the function `{function}`"))))
     }
 
-    /// A value that no overload takes; or one of which that is not known.
+    /// The outcome for a value that no overload takes: an error, or undecided if its type is unknown.
     pub(super) fn no_overload(&mut self, value: &Value) -> Result<Outcome, Undecided> {
         match value {
             Value::Unknown(what) => Err(undecided(*what)),
@@ -194,7 +194,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 None => self.guess(left, undecided)?,
             },
         };
-        // What is decided needs nothing more, so that what follows need not be one that is followed.
+        // Short circuit: the right side is not evaluated, so it may be unsupported.
         if self.world.terms.known_bool(is_left) == Some(decides)
             && self.world.terms.known_bool(left_error) == Some(false)
         {
@@ -216,7 +216,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         Ok(Outcome { error, value })
     }
 
-    /// What the right side decides alone, whatever is on the left.
+    /// Evaluates the right side where it alone determines the result of `&&` or `||`.
     fn decided_by(&mut self, right: ExprId, decides: bool) -> Option<Outcome> {
         let right = self.eval(right).ok()?;
         let (error, value) = self.world.truth(&right).ok()?;
@@ -246,7 +246,8 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         self.equality(&left, &right, is_negated)
     }
 
-    /// Of `!=` an error of the comparison is true, as cel-go has it; one of an operand is an error.
+    /// Translates `==` and `!=`. As in cel-go, `!=` is true if the comparison fails; an error of an operand
+    /// stays an error.
     fn equality(&mut self, left: &Outcome, right: &Outcome, is_negated: bool) -> Result<Outcome, Undecided> {
         let (failed, equal) = self.world.equal(&left.value, &right.value)?;
         let terms = &mut self.world.terms;
@@ -304,7 +305,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         Ok(Outcome { error, value: Value::Optional(there, Rc::new(value)) })
     }
 
-    /// An item or entry: whether the key is none, whether there is such a one, and what it is.
+    /// Translates an index: whether the key is invalid, whether such an element exists, and its value.
     pub(super) fn element(&mut self, operand: &Value, key: &Value) -> Result<(Term, Term, Value), Undecided> {
         let no = self.world.terms.bool(false);
         match (operand, key) {

@@ -1,7 +1,8 @@
-//! What a schema refuses of objects that another one lets through: one condition for each keyword that differs.
+//! Compares two schemas and derives, for each keyword that differs, the condition under which the new one
+//! rejects an object that the old one accepts.
 //!
-//! Both schemas are walked side by side. Where they are the same, nothing is refused anew: what was there was valid before, and a
-//! default is checked against its schema when the definition is registered.
+//! Both schemas are walked side by side. Equal parts reject nothing new: stored values were valid before,
+//! and a default is validated against its schema when the CustomResourceDefinition is registered.
 
 use admit_policy::schema::{AdditionalProperties, Annotations, Checks, ListType, Schema};
 use serde_json::Value;
@@ -12,21 +13,21 @@ use super::term::{Sort, Term};
 use super::told::Told;
 use super::view::{UNDECLARED, is_open};
 
-/// Something that is refused anew.
+/// A keyword or rule of the new definition that may newly reject objects.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// Where it stands in the new definition: the keyword or rule.
+    /// Path of the keyword or rule in the new definition.
     pub(super) place: String,
-    /// The field of objects, without indices and keys.
+    /// Path of the field in objects, without indices and keys.
     pub(super) field: String,
-    /// The rule, if it is one.
+    /// How the server reports the rule; `None` for a keyword.
     pub(super) rule: Option<Told>,
-    /// When it is refused; more often than that, where `guessed` says why.
+    /// The condition of the rejection; an overapproximation where `guessed` gives a reason.
     pub(super) refused: Term,
     pub(super) guessed: Option<String>,
 }
 
-/// Two nodes of schemas that stand for one node of the objects.
+/// The old and the new schema of one node.
 #[derive(Clone, Copy)]
 pub(super) struct Pair<'p> {
     pub(super) new: &'p Schema,
@@ -49,19 +50,19 @@ impl<'p> Pair<'p> {
         self.new.additional_schema().map(|new| Self { new, old })
     }
 
-    /// Whether they differ in nothing.
+    /// Reports whether both schemas are equal.
     pub(super) fn is_same(self) -> bool {
         self.old == Some(self.new)
     }
 
-    /// Whether items are found by keys by which they were not found before.
+    /// Reports whether list items are correlated by keys now and were not before.
     pub(super) fn is_keyed_anew(self) -> bool {
         let Self { new, old } = self;
         new.list_type == Some(ListType::Map) && !old.is_some_and(|old| are_keyed_alike(old, new))
     }
 
-    /// Whether a value that is written as it was is surely seen to be unchanged: fields that are not declared are related to
-    /// nothing, and neither are items of map lists that share their keys.
+    /// Reports whether validation ratcheting surely recognises an unchanged value: it correlates neither
+    /// undeclared fields nor items of map lists with duplicate keys.
     pub(super) fn is_seen_unchanged(self) -> bool {
         let new = self.new;
         if is_open(new) || (new.schema_type.is_none() && !new.int_or_string) {
@@ -77,12 +78,12 @@ impl<'p> Pair<'p> {
     }
 }
 
-/// Whether two lists find the old one of an item in the same way.
+/// Reports whether two list schemas correlate old and new items in the same way.
 pub(super) fn are_keyed_alike(old: &Schema, new: &Schema) -> bool {
     old.list_type == new.list_type && old.list_map_keys == new.list_map_keys
 }
 
-/// The schema without rules and what only people read.
+/// Returns the schema without rules, descriptions and other annotations.
 pub(super) fn stripped(schema: &Schema) -> Schema {
     let mut schema = schema.clone();
     strip(&mut schema);
@@ -99,17 +100,17 @@ fn strip(schema: &mut Schema) {
     }
 }
 
-/// Walks the object as the new schema sees it.
+/// Walks an object as the new schema reads it and collects the new rejections.
 pub(super) struct Judge<'w, 's> {
     pub(super) world: &'w mut World<'s>,
     pub(super) changes: Vec<Change>,
-    /// Only what is not seen to be as it was is judged.
+    /// Whether ratcheting applies: only values not recognised as unchanged are validated.
     pub(super) forgives: bool,
-    /// Whether the server looks at embedded objects, which it does whatever was there before.
+    /// Whether the server validates embedded objects, which ratcheting does not exempt.
     pub(super) looks_within: bool,
 }
 
-/// A node, where it stands and what its schemas are.
+/// A node with its paths and its two schemas.
 struct Place<'p> {
     node: NodeId,
     pair: Pair<'p>,
@@ -122,7 +123,7 @@ impl Judge<'_, '_> {
         self.below(&Place { node, pair, schema: schema.to_owned(), field: String::new() })
     }
 
-    /// A part of an object that may have changed.
+    /// Judges a part of an object that may have changed.
     pub(super) fn part(
         &mut self,
         node: NodeId,
@@ -133,7 +134,7 @@ impl Judge<'_, '_> {
         self.node(&Place { node, pair, schema, field: field.to_owned() })
     }
 
-    /// An item that is not found by its keys is judged as a new one.
+    /// Judges an item that is not found by its keys as a new one.
     fn lost_item(&mut self, item: &Place<'_>, lost: Term) -> Result<(), Undecided> {
         let before = self.changes.len();
         self.forgives = false;
@@ -195,7 +196,7 @@ impl Judge<'_, '_> {
                     };
                     let schema = format!("{}.properties[{name}]", place.schema);
                     let below = Place { node, pair, schema, field: joined(&place.field, name) };
-                    // Of what kind an object is, the server never sees to be as it was.
+                    // Ratcheting never applies to `apiVersion` and `kind` of the object.
                     let is_kind = place.field.is_empty() && matches!(&**name, "apiVersion" | "kind");
                     let forgives = self.forgives;
                     self.forgives = forgives && !is_kind;
@@ -228,7 +229,7 @@ impl Judge<'_, '_> {
         Ok(())
     }
 
-    /// Nulls that stay: those of items and entries, and those that no enumeration has.
+    /// Judges nulls that are kept: those of items and map values, and those that an enumeration excludes.
     fn null(&mut self, place: &Place<'_>) -> Result<(), Undecided> {
         let node = self.world.node(place.node)?.clone();
         if self.world.terms.known_bool(node.null) == Some(false) {
@@ -245,7 +246,7 @@ impl Judge<'_, '_> {
         Ok(())
     }
 
-    /// What is an object of its own is to say what it is, and its metadata are to be some.
+    /// Requires that an embedded object has `apiVersion`, `kind` and valid metadata.
     fn embedded(&mut self, place: &Place<'_>, here: Term) {
         let was_embedded = place.pair.old.is_some_and(|old| old.embedded_resource);
         if self.looks_within && place.pair.new.embedded_resource && !was_embedded {
@@ -337,7 +338,7 @@ impl Judge<'_, '_> {
         Ok(())
     }
 
-    /// 32 bits.
+    /// Judges the range of the format `int32`.
     fn short(&mut self, place: &Place<'_>, int: Term, schema: &Schema, here: Term) {
         if schema.checks.format.as_deref() != Some("int32") {
             return;
@@ -350,7 +351,7 @@ impl Judge<'_, '_> {
         self.refuse(place, "format", place.field.clone(), refused);
     }
 
-    /// Items that are there twice.
+    /// Judges duplicate items of sets and map lists.
     fn duplicates(&mut self, place: &Place<'_>, form: &Form, here: Term) -> Result<(), Undecided> {
         let (Form::List { items, .. }, new) = (form, place.pair.new) else { return Ok(()) };
         let is_as_it_was = place.pair.old.is_some_and(|old| {
@@ -377,7 +378,8 @@ pub(super) fn joined(field: &str, name: &str) -> String {
     if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") }
 }
 
-/// Each keyword that says other than it did, alone. Of scalars, what logical keywords say is the same where they are.
+/// Splits the checks into one per keyword that differs. For scalars, logical keywords that are equal in
+/// both are left out.
 fn differing(new: &Checks, old: &Checks, is_scalar: bool) -> Vec<(&'static str, Checks)> {
     let mut found: Vec<(&'static str, Checks)> = Vec::new();
     let mut add = |keyword, differs: bool, alone: Checks| {

@@ -1,4 +1,5 @@
-//! What schemas demand of nodes as wholes, how many properties objects have, and the properties without which one is none.
+//! Constrains nodes as a whole: their schema's checks, the number of their properties, and the required
+//! ones.
 
 use admit_policy::schema::{Schema, SchemaType};
 
@@ -8,7 +9,7 @@ use super::term::Term;
 use super::view::is_open;
 
 impl<'s> World<'s> {
-    /// What the schema demands of a node of its own.
+    /// Assumes the schema's checks on one node.
     pub(super) fn checks(&mut self, id: NodeId, schema: &'s Schema, here: Term) -> Result<(), Undecided> {
         let demands = self.demands(id, schema)?;
         for demand in demands {
@@ -25,7 +26,7 @@ impl<'s> World<'s> {
         if schema.is_type(&SchemaType::Object) && has_undeclared {
             self.relax("required fields that are not declared");
         }
-        // Required properties are there; that the others of a minimal number are, is left out.
+        // Required properties are present; that `minProperties` needs more of them is left out.
         if schema.is_type(&SchemaType::Object) && schema.additional_schema().is_none() {
             let checks = &schema.checks;
             if checks.min_properties.is_some_and(|least| least > 0) || checks.max_properties.is_some() {
@@ -42,7 +43,7 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// How many properties an object has; none where there may be undeclared ones.
+    /// Counts the properties of an object; `None` if it may have undeclared ones.
     pub(super) fn count_properties(&mut self, id: NodeId) -> Result<Option<Term>, Undecided> {
         let node = self.node(id)?;
         let (schema, is_metadata) = (node.schema, node.is_metadata);
@@ -59,7 +60,8 @@ impl<'s> World<'s> {
         Ok(Some(self.terms.sum(&parts)))
     }
 
-    /// Properties that an object must have are made, so that a model says what they are; as deep as `depth`.
+    /// Creates the nodes of required properties down to `depth` levels, so that a model has values for
+    /// them.
     pub(super) fn complete(&mut self, id: NodeId, depth: usize) -> Result<(), Undecided> {
         let Some(depth) = depth.checked_sub(1) else { return Ok(()) };
         match self.force(id)? {

@@ -1,4 +1,5 @@
-//! What a schema demands of a node, as terms; below `allOf`, `anyOf`, `oneOf` and `not` too.
+//! Translates a schema's constraints on a node into terms, including those under `allOf`, `anyOf`, `oneOf`
+//! and `not`.
 
 use admit_policy::schema::{Checks, Schema, SchemaType};
 use serde_json::Value;
@@ -9,11 +10,11 @@ use super::regular;
 use super::term::Term;
 use super::view::is_open;
 
-/// A condition, or what cannot be said.
+/// A condition, or the name of a keyword that cannot be translated.
 pub(super) type Demand = Result<Term, String>;
 
 impl<'s> World<'s> {
-    /// The conditions on the node itself: bounds, patterns, members, alternatives.
+    /// Returns the conditions on the node itself: bounds, patterns, properties, alternatives.
     pub(super) fn demands(&mut self, id: NodeId, schema: &Schema) -> Result<Vec<Demand>, Undecided> {
         let form = self.force(id)?;
         let checks = &schema.checks;
@@ -45,7 +46,7 @@ impl<'s> World<'s> {
         Ok(demands)
     }
 
-    /// What is said of numbers is said of numbers alone, and what of texts of texts.
+    /// Number keywords constrain only numbers, and string keywords only strings (int-or-string fields).
     fn of_either(&mut self, is_int: Term, int: Term, text: Term, schema: &Schema, demands: &mut Vec<Demand>) {
         let (mut of_int, mut of_text) = (Vec::new(), Vec::new());
         self.of_int(int, &schema.checks, &mut of_int);
@@ -201,7 +202,7 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// Whether a node that is there, and not null, satisfies a schema below a logical keyword.
+    /// Returns whether a node that is present and not null satisfies a schema under a logical keyword.
     fn satisfies(&mut self, id: NodeId, schema: &Schema) -> Result<Demand, Undecided> {
         self.check_size()?;
         let form = self.force(id)?;
@@ -270,10 +271,10 @@ impl<'s> World<'s> {
     }
 }
 
-/// A bound as the validator uses it for whole numbers: none where that rounds.
+/// Converts a bound to an integer as the validator does; `None` if that rounds.
 pub(super) fn whole(bound: f64) -> Option<i128> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    // As text, since what is whole and no greater is written exactly.
+    // Within this range every integer is exact as a floating-point number.
     let is_exact = bound.fract() == 0.0 && bound.abs() <= EXACT;
     is_exact.then(|| format!("{bound:.0}").parse().ok()).flatten()
 }

@@ -1,5 +1,6 @@
-//! Texts that are made of texts. What is made is a value of its own, as if the function were any; the same text makes the same, and a
-//! constant what the engine makes of it.
+//! Models strings that functions derive from strings (lower case, trim, find). Each result is a variable,
+//! as if the function were uninterpreted: equal arguments give equal results, and for constants the engine
+//! computes the result.
 
 use std::sync::LazyLock;
 
@@ -12,9 +13,9 @@ use super::regular;
 use super::term::{Sort, Term};
 use super::{Undecided, undecided};
 
-/// Texts of which others are made in one question: each is compared with each.
+/// The maximum number of derived strings in a query: all pairs of them are compared.
 const MOST_DERIVED: usize = 200;
-/// White space at the ends of texts, as a class of a pattern.
+/// White space at the ends of strings, as a character class.
 const SPACE: &str =
     r"\x09-\x0d\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}";
 
@@ -24,7 +25,7 @@ static FIND: LazyLock<Option<Program>> = LazyLock::new(|| {
     env.program(&env.compile("t.find(p)").ok()?).ok()
 });
 
-/// What `find` finds.
+/// Computes `find`: the first match of a pattern.
 fn find(text: &str, pattern: &str) -> Option<String> {
     let arena = bumpalo::Bump::new();
     let program = FIND.as_ref()?;
@@ -38,7 +39,7 @@ fn find(text: &str, pattern: &str) -> Option<String> {
 }
 
 impl Derivation {
-    /// What it makes of a text; none where that is not known.
+    /// Computes the result for a constant string; `None` if unknown.
     fn of(&self, text: &str) -> Option<String> {
         match self {
             Self::Lower => Some(text.to_ascii_lowercase()),
@@ -50,7 +51,7 @@ impl Derivation {
 }
 
 impl World<'_> {
-    /// What is made of a text.
+    /// Returns the term for the result of a function on a string.
     pub(super) fn derived(&mut self, derivation: &Derivation, text: Term) -> Result<Term, Undecided> {
         if let Some(constant) = self.terms.known_text(text).and_then(|text| derivation.of(text)) {
             return Ok(self.terms.text(&constant));
@@ -80,7 +81,8 @@ impl World<'_> {
         Ok(value)
     }
 
-    /// Tells the solver what is made of the constants of a question, and of which texts its constants are made.
+    /// Asserts the results for the constants of a query, and for which arguments a result is one of its
+    /// constants.
     pub(super) fn settle_derived<'c>(
         &mut self,
         derived: &Derived,
@@ -118,7 +120,7 @@ impl World<'_> {
         }
     }
 
-    /// What is made of any text.
+    /// Asserts what holds for the result of any argument.
     fn assume_derived(&mut self, derived: &Derived) {
         let always = self.terms.bool(true);
         let (text, value) = (derived.text, derived.value);
@@ -139,7 +141,8 @@ impl World<'_> {
         }
     }
 
-    /// A match is a part of the text; nothing is found where there is no match, and else something, if no match is empty.
+    /// A match is a substring of the argument. Without a match the result is empty; with one it is not,
+    /// unless the pattern matches the empty string.
     fn assume_found(&mut self, text: Term, value: Term, pattern: &str) {
         let always = self.terms.bool(true);
         let nothing = self.terms.text("");
@@ -150,7 +153,8 @@ impl World<'_> {
         let matches = self.terms.in_language(text, &language);
         let no_match = self.terms.not(matches);
         self.assume(no_match, is_nothing);
-        // No match is empty where the empty text is none, unless the pattern asks what is around.
+        // No match is empty if the empty string does not match, unless the pattern has anchors or
+        // boundaries.
         if inclusion::is_within("^$", pattern) == Some(false) {
             let is_some = self.terms.not(is_nothing);
             self.assume(matches, is_some);

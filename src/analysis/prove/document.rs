@@ -1,9 +1,9 @@
-//! An object that may be any that a schema allows: a tree of nodes, each with the terms of its presence and its value.
-//! Nodes are made where something asks for them, so that of a schema with thousands of fields a few matter.
+//! Represents an arbitrary object of a schema as a tree of nodes, each with terms for its presence and its
+//! value. Nodes are created when a rule reads them, so a schema with thousands of fields costs little.
 //!
-//! What is known of valid objects is assumed; what a schema demands and this cannot say is left out and noted in
-//! [`World::relaxed`]. So the objects that are thought of are all valid ones, and perhaps others: what holds for them holds,
-//! and one that breaks a claim is shown to the engine first.
+//! Constraints of valid objects are assumed; those that cannot be translated are left out and recorded in
+//! [`World::relaxed`]. The modelled objects therefore include all valid ones and perhaps others: a claim
+//! proved for them holds, and a counterexample is confirmed by the engine first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -20,44 +20,44 @@ use super::term::{Sort, Term, Terms};
 use super::view::View;
 use super::{Undecided, undecided};
 
-/// Most items that are written out, whatever is declared.
+/// The maximum number of list items that are modelled, whatever the schema allows.
 pub(super) const MOST_ITEMS: usize = 64;
 
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct NodeId(usize);
 
-/// One node.
+/// A node of an object: the value at one path.
 #[derive(Clone, Debug)]
 pub(super) struct Node<'s> {
     pub(super) schema: &'s Schema,
-    /// Whether it is there, if what it is in is.
+    /// Whether it is present, given that its parent is.
     pub(super) present: Term,
-    /// Whether it is null, if it is there.
+    /// Whether it is null, given that it is present.
     pub(super) null: Term,
-    /// Whether it and all that it is in are there and not null.
+    /// Whether it and all its ancestors are present and not null.
     pub(super) here: Term,
     pub(super) form: Option<Form>,
-    /// The metadata of the object, of which the schema says less than the server.
+    /// Whether it is the metadata of the object, which the server validates beyond the schema.
     pub(super) is_metadata: bool,
-    /// Whether it is as its schema demands: not so what is only written, and what is judged.
+    /// Whether it is known to satisfy its schema; false for raw input and for values under judgement.
     pub(super) is_valid: bool,
-    /// What it is made of, where it is not a thing of its own.
+    /// The nodes that its value is taken from; `None` if its value is its own.
     pub(super) made_of: Option<Sources<'s>>,
-    /// What was written in its place, and whether anything was: then defaults are no part of what was written.
+    /// The value before defaulting: whether it was written, and its node.
     pub(super) written: Option<(Term, NodeId)>,
 }
 
-/// Where the value of a node comes from: at most one of the conditions is true, and if none is, there is none.
+/// Where the value of a node comes from. At most one condition is true; if none is, the node is absent.
 pub(super) type Sources<'s> = Rc<[(Term, Origin<'s>)]>;
 
-/// A place that a value comes from.
+/// A source of a node's value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin<'s> {
     Node(NodeId),
     Json(&'s Value),
 }
 
-/// The value of a node that is there.
+/// The value of a present node.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     Bool(Term),
@@ -68,7 +68,7 @@ pub(super) enum Form {
         int: Term,
         text: Term,
     },
-    /// Its properties, as far as somebody asked.
+    /// The properties read so far.
     Object(BTreeMap<Box<str>, NodeId>),
     List {
         length: Term,
@@ -78,47 +78,48 @@ pub(super) enum Form {
         length: Term,
         entries: Vec<(Term, NodeId)>,
     },
-    /// Nothing is known of it.
+    /// A value of unknown type.
     Any,
 }
 
-/// All objects of a question, and what is known of them.
+/// The objects of a query and what is assumed of them.
 #[derive(Debug)]
 pub(super) struct World<'s> {
     pub(super) terms: Terms,
     nodes: Vec<Node<'s>>,
-    /// What holds for all valid objects.
+    /// Conditions that hold for all valid objects.
     pub(super) assumed: Vec<Term>,
-    /// What schemas demand and is left out.
+    /// Schema constraints that are not translated.
     pub(super) relaxed: BTreeSet<String>,
-    /// Whether a list or map was cut at [`Self::items`].
+    /// Whether a list or map was limited to [`Self::items`] items.
     pub(super) is_bounded: bool,
     pub(super) view: View,
-    /// Items of lists and entries of maps that are thought of.
+    /// The maximum number of list items and map entries that are modelled.
     pub(super) items: usize,
-    /// Texts of which nothing is known but what their own schema demands: the variable, a text that satisfies that, and how many
-    /// assumptions were there before and after it was said.
+    /// Strings constrained only by their own schema: the variable, a valid sample, and the range of
+    /// assumptions that the constraint added.
     pub(super) own_texts: Vec<(Term, Box<str>, Range<usize>)>,
-    /// Truth values that are not followed.
+    /// Boolean results that are not translated and left open.
     pub(super) guesses: Guesses,
-    /// Texts that are read as something else.
+    /// Strings that are parsed: quantities, times, addresses, URLs.
     pub(super) readings: Readings,
-    /// Where each text of the objects is there, and its schema; and where those are that are thought of in few parts alone.
+    /// For each string of the objects, its presence and its schema; and where strings are that `split` cuts
+    /// into a bounded number of parts.
     pub(super) text_places: BTreeMap<Term, (Term, &'s Schema)>,
     pub(super) cut_texts: BTreeSet<Term>,
-    /// Whether defaults are told from what is written.
+    /// Whether defaulted values are kept apart from written ones.
     pub(super) tells_defaults: bool,
-    /// Under which condition a node that is made of others is of another type than its schema's.
+    /// The condition under which a node taken from others has another type than its schema's.
     pub(super) mismatches: BTreeMap<NodeId, Term>,
-    /// Whether nodes of another type are let through, where they are as they were.
+    /// Whether stored values of another type are accepted while they are unchanged.
     pub(super) keeps_wrong_types: bool,
-    /// Maps of which not all entries are thought of: they are made of objects that may have anything.
+    /// Maps that are modelled incompletely: their source objects may have any property.
     pub(super) partial: BTreeSet<NodeId>,
-    /// Whether entries of maps are thought of with names alone that most maps allow.
+    /// Whether map keys are limited to names that most maps allow.
     pub(super) has_usual_keys: bool,
-    /// A property of a node that is that of another object.
+    /// A property of a node that is replaced by another object's.
     pub(super) replaced: Option<(NodeId, &'static str, NodeId)>,
-    /// What was done for the question.
+    /// The number of steps spent on the query.
     pub(super) steps: usize,
 }
 
@@ -147,7 +148,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// A whole object.
+    /// Creates the root node of an object.
     pub(super) fn root(&mut self, schema: &'s Schema) -> NodeId {
         let (yes, no) = (self.terms.bool(true), self.terms.bool(false));
         self.add(Node {
@@ -176,7 +177,7 @@ impl<'s> World<'s> {
         self.nodes.get(id.0).ok_or_else(|| undecided("a node that is not there"))
     }
 
-    /// A condition on a node, wherever it is there.
+    /// Assumes a condition on a node wherever it is present.
     pub(super) fn assume(&mut self, here: Term, condition: Term) {
         let assumed = self.terms.implies(here, condition);
         if self.terms.known_bool(assumed) != Some(true) {
@@ -188,7 +189,7 @@ impl<'s> World<'s> {
         self.relaxed.insert(what.into());
     }
 
-    /// The property of an object; none where the schema has no such property.
+    /// Returns the node of a property; `None` if the schema does not declare it.
     pub(super) fn property(&mut self, id: NodeId, name: &str) -> Result<Option<NodeId>, Undecided> {
         self.force(id)?;
         let parent = self.node(id)?.clone();
@@ -248,7 +249,7 @@ impl<'s> World<'s> {
         })
     }
 
-    /// Takes away a property: the object has none.
+    /// Removes a property: the object does not have it.
     pub(super) fn forget(&mut self, id: NodeId, name: &str) -> Result<(), Undecided> {
         self.force(id)?;
         let node = self.node(id)?.clone();
@@ -262,21 +263,21 @@ impl<'s> World<'s> {
         Ok(())
     }
 
-    /// Says what was written in a node's place.
+    /// Records the node that was written before defaulting.
     pub(super) fn note_written(&mut self, id: NodeId, was_written: Term, raw: NodeId) {
         if let Some(node) = self.nodes.get_mut(id.0) {
             node.written = Some((was_written, raw));
         }
     }
 
-    /// Says that a node is the metadata of an object.
+    /// Marks a node as the metadata of an object.
     pub(super) fn mark_metadata(&mut self, id: NodeId) {
         if let Some(node) = self.nodes.get_mut(id.0) {
             node.is_metadata = true;
         }
     }
 
-    /// Makes the value of a node.
+    /// Creates the value of a node, or returns the existing one.
     pub(super) fn force(&mut self, id: NodeId) -> Result<Form, Undecided> {
         self.check_size()?;
         let node = self.node(id)?;
@@ -363,7 +364,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Whether the solver's texts have these characters.
+    /// Creates a string constant; undecided if it has characters that the solver does not support.
     pub(super) fn constant(&mut self, text: &str) -> Result<Term, Undecided> {
         if !regular::is_expressible(text) {
             return Err(undecided("a text with characters beyond U+2FFFF"));

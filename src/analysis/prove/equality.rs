@@ -1,4 +1,4 @@
-//! When values are equal, as admit-cel has it.
+//! Translates equality of CEL values into terms, with the semantics of admit-cel.
 
 use admit_policy::schema::Schema;
 
@@ -10,7 +10,7 @@ use super::view::{View, is_open};
 use super::{Undecided, undecided};
 
 impl World<'_> {
-    /// Whether two values are equal, and whether comparing them is an error.
+    /// Returns whether two values are equal, and whether comparing them is an error.
     pub(super) fn equal(&mut self, left: &Value, right: &Value) -> Result<(Term, Term), Undecided> {
         self.check_size()?;
         let no = self.terms.bool(false);
@@ -36,7 +36,7 @@ impl World<'_> {
             (Value::Unreadable, _) | (_, Value::Unreadable) => {
                 return Err(undecided("an instant among others that may be unreadable"));
             }
-            // Nothing compares to what arithmetic made.
+            // A quantity computed by arithmetic is equal to none.
             (Value::Quantity(_), Value::Quantity(b)) if b.integer.is_none() => (self.terms.bool(true), no),
             (Value::Quantity(a), Value::Quantity(b)) => (no, self.terms.eq(a.value, b.value)),
             (Value::Address(a), Value::Address(b)) => (no, self.equal_addresses(*a, *b)),
@@ -77,7 +77,7 @@ impl World<'_> {
         (self.terms.ite(condition, yes.0, no.0), self.terms.ite(condition, yes.1, no.1))
     }
 
-    /// Equality of what cannot fail to compare.
+    /// Returns whether two values are equal whose comparison cannot fail.
     pub(super) fn surely_equal(&mut self, left: &Value, right: &Value) -> Result<Term, Undecided> {
         let (error, equal) = self.equal(left, right)?;
         if self.terms.known_bool(error) != Some(false) {
@@ -156,7 +156,7 @@ impl World<'_> {
         Ok(self.terms.and(&parts))
     }
 
-    /// How many items are before each.
+    /// Returns, for each item, how many present items precede it.
     pub(super) fn positions(&mut self, list: &List) -> Vec<Term> {
         let (mut before, one) = (self.terms.int(0), self.terms.int(1));
         let mut positions = Vec::new();
@@ -187,7 +187,7 @@ impl World<'_> {
         Ok(self.terms.and(&parts))
     }
 
-    /// Objects of one schema, all of whose fields are declared.
+    /// Compares objects of one schema whose fields are all declared.
     fn equal_objects(&mut self, left: NodeId, right: NodeId) -> Result<Term, Undecided> {
         let (a, b) = (self.node(left)?.clone(), self.node(right)?.clone());
         let is_closed = !is_open(a.schema) && !a.is_metadata;
@@ -208,7 +208,7 @@ impl World<'_> {
             let (child, other) = (self.node(x)?.clone(), self.node(y)?.clone());
             let (x, y) = (self.value_of(x)?, self.value_of(y)?);
             if typed {
-                // What is null counts as a field, and is an absent one when it is compared.
+                // A null field counts as set, and compares as an absent one.
                 let (x, y) = (without_null(x, child.null), without_null(y, other.null));
                 let mine = self.is_set(&child);
                 let theirs = self.is_set(&other);
@@ -226,7 +226,7 @@ impl World<'_> {
         Ok(self.terms.and(&parts))
     }
 
-    /// Whether something in what is there is of another type than is declared, which keeps it from being compared.
+    /// Returns whether a descendant has another type than declared, which makes the comparison fail.
     fn wrong_below(&mut self, id: NodeId) -> Result<Term, Undecided> {
         self.check_size()?;
         if !self.keeps_wrong_types || self.is_typed_as_it_was(id)? {
@@ -252,7 +252,7 @@ impl World<'_> {
         Ok(self.terms.or(&parts))
     }
 
-    /// Whether what is in an object is of the types that are declared.
+    /// Reports whether all descendants have the declared types if the source object's had them.
     fn is_typed_as_it_was(&self, id: NodeId) -> Result<bool, Undecided> {
         let node = self.node(id)?;
         for (_, origin) in node.made_of.iter().flat_map(|sources| sources.iter()) {
@@ -265,14 +265,14 @@ impl World<'_> {
         Ok(true)
     }
 
-    /// Whether a field is there and not null.
+    /// Returns whether a field is present and not null.
     fn is_set(&mut self, node: &Node<'_>) -> Term {
         let not_null = self.terms.not(node.null);
         self.terms.and(&[node.present, not_null])
     }
 }
 
-/// Whether what one schema takes is of the types that another one declares.
+/// Reports whether all values valid for one schema have the types that another one declares.
 fn are_typed_alike(old: &Schema, new: &Schema) -> bool {
     let has_type = new.int_or_string || new.schema_type.is_some();
     if !has_type || old.int_or_string != new.int_or_string || old.schema_type != new.schema_type {

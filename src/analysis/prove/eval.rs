@@ -1,5 +1,5 @@
-//! Evaluates a checked expression over objects that may be any: CEL's meaning, with a condition for each thing that may
-//! come out.
+//! Evaluates a checked CEL expression symbolically, over arbitrary objects: each possible result comes with the condition under which
+//! it occurs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,14 +13,14 @@ use super::value::{Map, Outcome, Value, without_null};
 use super::view::{View, is_open};
 use super::{Undecided, undecided};
 
-/// The one thing that is known of a request; no text can name it so.
+/// The variable for the request's operation, the only known part of a request; no CEL identifier can clash with it.
 pub(super) const OPERATION: &str = "@operation";
 
-/// What expressions may name.
+/// The names that expressions may use, and their values.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scope<'a> {
     pub(super) globals: BTreeMap<&'static str, Outcome>,
-    /// The expressions behind `variables`, in their order.
+    /// The expressions of `variables`, in declaration order.
     pub(super) variables: Vec<(&'a str, &'a Ast)>,
 }
 
@@ -30,9 +30,9 @@ pub(super) struct Evaluator<'w, 's, 'a> {
     pub(super) scope: &'w Scope<'a>,
     pub(super) ast: &'a Ast,
     locals: Vec<(Box<str>, Outcome)>,
-    /// Variables that were evaluated, which is done once, by their place.
+    /// The variables evaluated so far, each once, by index.
     known: BTreeMap<usize, Result<Outcome, Undecided>>,
-    /// Those that an expression may name: the ones before it.
+    /// The number of variables that the current expression may use: those declared before it.
     in_sight: usize,
 }
 
@@ -42,12 +42,12 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         Self { world, scope, ast, locals: Vec::new(), known: BTreeMap::new(), in_sight }
     }
 
-    /// Whether the whole expression fails, and whether it is true.
+    /// Evaluates the expression: whether it fails, and whether it is true.
     pub(super) fn run(mut self) -> Result<(Term, Term), Undecided> {
         self.truth_at(self.ast.root())
     }
 
-    /// What a name stands for, where that is a value.
+    /// Returns the value of an identifier, if it stands for one.
     pub(super) fn named(&self, name: &str) -> Option<Outcome> {
         let local = self.locals.iter().rev().find(|(local, _)| **local == *name).map(|(_, outcome)| outcome);
         local.or_else(|| self.scope.globals.get(name)).cloned()
@@ -161,7 +161,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         }
     }
 
-    /// `variables.NAME`: an expression of the policy, where it is named.
+    /// Evaluates `variables.NAME`: the policy's expression of that name.
     fn variable(&mut self, name: &str, test_only: bool) -> Result<Outcome, Undecided> {
         if test_only {
             return Err(undecided("whether a variable is there"));
@@ -176,13 +176,13 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             .unwrap_or_else(|| Err(undecided(format!("variables.{name}, which needs itself"))))
     }
 
-    /// The last variable of a name among the first ones.
+    /// Finds the last variable with a name among the first `in_sight` ones.
     fn declared(&self, name: &str, in_sight: usize) -> Option<usize> {
         let before = self.scope.variables.iter().take(in_sight);
         before.enumerate().rev().find(|(_, (known, _))| *known == name).map(|(at, _)| at)
     }
 
-    /// A variable and those behind it that were not evaluated, first to last: chains take no more of the stack than one does.
+    /// Lists a variable and its unevaluated dependencies in order, so that long chains do not recurse.
     fn needed_for(&self, at: usize) -> BTreeSet<usize> {
         let (mut needed, mut open) = (BTreeSet::new(), vec![at]);
         while let Some(at) = open.pop() {
@@ -210,7 +210,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         self.known.insert(at, outcome);
     }
 
-    /// The same for each of the values that it may have.
+    /// Applies an operation to each alternative of a value.
     pub(super) fn each(
         &mut self,
         outcome: &Outcome,
@@ -253,7 +253,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         })
     }
 
-    /// What an optional chain finds: it ends where something is absent.
+    /// Evaluates `a.?b`: empty as soon as a part of the chain is absent.
     pub(super) fn optional_member(
         &mut self,
         there: Term,
@@ -276,7 +276,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         Ok((self.world.terms.and(&[there, found]), value))
     }
 
-    /// A field by its name: whether it is there, and what it is.
+    /// Looks up a field: whether it is present, and its value.
     pub(super) fn member(&mut self, value: &Value, field: &str) -> Result<(Term, Value), Undecided> {
         let no = self.world.terms.bool(false);
         match value {
@@ -297,10 +297,10 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             if !typed {
                 return name == field;
             }
-            // A reserved word is found as it is, too.
+            // A reserved word is accepted unescaped, too.
             escape_property(name).as_deref() == Some(field) || (name == field && !is_identifier(name))
         };
-        // Embedded objects have these whatever their schema declares.
+        // Embedded objects have these fields even if their schema does not declare them.
         if node.schema.embedded_resource && matches!(field, "apiVersion" | "kind" | "metadata") {
             return Err(undecided(format!("`{field}` of an embedded object")));
         }
@@ -319,7 +319,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             return Ok((self.world.terms.bool(false), Value::Null));
         };
         let node = self.world.node(child)?.clone();
-        // Through declared types, what is null is absent.
+        // Through declared types, a null field is absent.
         let there = if typed {
             let not_null = self.world.terms.not(node.null);
             self.world.terms.and(&[node.present, not_null])
@@ -333,7 +333,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         Ok((there, if typed { without_null(value, node.null) } else { value }))
     }
 
-    /// An entry of a map: whether it is there, and what it is.
+    /// Looks up a map key: whether it is present, and its value.
     pub(super) fn entry(&mut self, map: &Map, key: Term) -> (Term, Value) {
         let (mut there, mut value) = (self.world.terms.bool(false), Value::Null);
         let mut is_first = true;
@@ -383,7 +383,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     ) -> Result<Outcome, Undecided> {
         let goes_on = match self.ast.expr(fold.condition) {
             Expr::Literal(Literal::Bool(true)) => true,
-            // Of `all` and `exists`: what is decided stays so in the rounds that are left out.
+            // Loop conditions of `all` and `exists`: once decided, the result stays, so skipped iterations do not matter.
             Expr::Call { function, .. } => &**function == "@not_strictly_false",
             _ => rounds.is_empty(),
         };
@@ -414,7 +414,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         outcome
     }
 
-    /// How many properties an object has.
+    /// Counts the properties of an object.
     pub(super) fn object_size(&mut self, id: NodeId) -> Result<Term, Undecided> {
         match self.world.force(id)? {
             Form::Object(_) => self
@@ -426,7 +426,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     }
 }
 
-/// Whether a function is one whose values are true or false, whatever it is given.
+/// Reports whether a function returns a boolean for all arguments.
 fn is_truth(function: &str) -> bool {
     matches!(
         function,

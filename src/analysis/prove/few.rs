@@ -1,4 +1,5 @@
-//! Few changes of one definition: each is asked about in one script, and those that it does not settle alone.
+//! Decides a small number of changes of one definition: all in one script, then each that is still open by
+//! itself.
 
 use super::Solver;
 use super::changes::Change;
@@ -6,11 +7,11 @@ use super::model::{Model, Sat};
 use super::refusals::{Question, Report, Round, answers};
 use super::term::Term;
 
-/// Keywords of which a server runs no rules where they are broken.
+/// Keywords whose violation keeps a server from running rules.
 const BLOCKING: [&str; 5] = ["enum", "required", "maxLength", "maxItems", "type"];
 
 impl Question<'_> {
-    /// Rules are not run where something else is refused that leaves no room for them: that is told instead.
+    /// Returns when each change is reported: a rule only where no blocking violation keeps it from running.
     pub(super) fn unblocked(&mut self) -> Vec<Term> {
         let is_before = |change: &&Change| {
             let keyword = change.place.rsplit('.').next().unwrap_or_default();
@@ -46,7 +47,7 @@ impl Question<'_> {
         let each = if is_one { 1 } else { 2 };
         let is_vacuous =
             self.is_vacuous(answers.get(self.changes.len().saturating_mul(each)..), many, solver);
-        // Of each change it is asked whether there is such an object, and one that breaks nothing else.
+        // For each change: is there an object that shows it, and is there one that violates nothing else?
         let mut of_each = answers.chunks(each);
         let (mut open, mut base) = (Vec::new(), Model::new());
         for (at, change) in self.changes.iter().enumerate() {

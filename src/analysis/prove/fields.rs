@@ -1,7 +1,8 @@
-//! Which fields a rule reads: one that two definitions have says the same under both where the fields that it reads are the same,
-//! whatever else is.
+//! Finds the fields that a rule reads. A rule that two definitions share gives the same result under both
+//! if those fields have equal schemas.
 //!
-//! INVARIANT: `None` is said of every rule that may look at an object as a whole, so that fields which it does not name matter.
+//! INVARIANT: the result is `None` for every rule that may use an object as a whole, where fields that it
+//! does not name matter.
 
 use std::collections::BTreeSet;
 
@@ -11,8 +12,8 @@ use admit_policy::schema::{AdditionalProperties, Schema};
 
 use super::view::is_open;
 
-/// Functions of which no argument is an object that is looked at as a whole: of texts, numbers and truth values, and of lists as far
-/// as their length and order.
+/// Functions that use no argument as a whole object: those on strings, numbers and booleans, and those on
+/// lists that depend only on length and order.
 const ON_PARTS: &[&str] = &[
     "_&&_",
     "_||_",
@@ -60,11 +61,12 @@ const ON_PARTS: &[&str] = &[
     "@not_strictly_false",
     "hasValue",
 ];
-/// Functions that give what they are given.
+/// Functions that return their argument.
 const PASSING: &[&str] =
     &["_?_:_", "_[_]", "_[?_]", "_+_", "orValue", "or", "value", "optional.of", "optional.none"];
 
-/// The fields that a rule names, where it looks at no object as a whole; as expressions write them.
+/// Returns the names of the fields that a rule reads, as written in expressions; `None` if it may use a
+/// whole object.
 pub(super) fn read_by(ast: &Ast, schemas: [&Schema; 2]) -> Option<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for id in ast.ids() {
@@ -111,7 +113,7 @@ struct Parts<'p> {
 }
 
 impl Parts<'_> {
-    /// Whether a value is surely no object and has none in it.
+    /// Reports whether a value is surely no object and contains none.
     fn is_part(&self, id: ExprId) -> bool {
         match self.ast.expr(id) {
             Expr::Literal(_) | Expr::Select { test_only: true, .. } => true,
@@ -133,7 +135,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Whether every field of this name is a scalar, or a list of some.
+    /// Reports whether every field of this name is a scalar or a list of scalars.
     fn is_scalar(&self, name: &str) -> bool {
         let mut found = Vec::new();
         self.schemas.iter().all(|schema| named(schema, name, &mut found))
@@ -152,7 +154,8 @@ fn holds_scalars(schema: &Schema) -> bool {
     has_type && !is_open && !is_object && type_text != "object" && type_text != "array"
 }
 
-/// The fields of a name; false where entries of a map that are no scalars may have it, too, or what is not declared.
+/// Collects the fields of a name; false if undeclared fields or entries of a map of non-scalars may have
+/// that name.
 fn named<'s>(schema: &'s Schema, name: &str, found: &mut Vec<&'s Schema>) -> bool {
     if is_open(schema) {
         return false;
@@ -171,12 +174,12 @@ fn named<'s>(schema: &'s Schema, name: &str, found: &mut Vec<&'s Schema>) -> boo
     schema.items.as_deref().is_none_or(|item| named(item, name, found))
 }
 
-/// Whether expressions write a property so.
+/// Reports whether `name` is how expressions write a property.
 fn is_named(property: &str, name: &str) -> bool {
     property == name || escape_property(property).is_some_and(|escaped| escaped == name)
 }
 
-/// A schema without the fields that are not read, and what it says of them.
+/// Returns a schema without the fields that are not read, and without `required` entries for them.
 pub(super) fn of_these(schema: &Schema, names: &BTreeSet<String>) -> Schema {
     let mut schema = schema.clone();
     keep(&mut schema, names);
@@ -186,7 +189,7 @@ pub(super) fn of_these(schema: &Schema, names: &BTreeSet<String>) -> Schema {
 fn keep(schema: &mut Schema, names: &BTreeSet<String>) {
     let is_read = |property: &str| names.iter().any(|name| is_named(property, name));
     let declared: Vec<Box<str>> = schema.properties.keys().cloned().collect();
-    // Of entries that are not declared nothing is read.
+    // Requirements of undeclared properties stay.
     let is_left = |name: &str| !declared.iter().any(|own| **own == *name) || is_read(name);
     schema.checks.required.retain(|name| is_left(name));
     schema.properties.retain(|property, _| is_read(property));

@@ -1,4 +1,5 @@
-//! Texts of a format: fields that rules see as instants and durations, and the named formats that expressions ask about.
+//! Models strings of a format: fields that rules see as timestamps and durations, and the named formats of
+//! expressions.
 
 use super::demands::Demand;
 use super::document::{Node, World};
@@ -12,7 +13,7 @@ use super::value::{Outcome, Value};
 use super::{Undecided, undecided};
 
 impl Value {
-    /// Whether reading it may be an error.
+    /// Reports whether reading the value may be an error.
     pub(super) fn may_be_unreadable(&self) -> bool {
         match self {
             Self::Unreadable => true,
@@ -23,7 +24,7 @@ impl Value {
 }
 
 impl World<'_> {
-    /// A text as rules of a definition see it.
+    /// Returns a string field as CEL rules of a definition see it.
     pub(super) fn formatted(&mut self, text: Term, node: &Node<'_>) -> Result<Value, Undecided> {
         let reader = match node.schema.checks.format.as_deref() {
             Some("date-time") => Reader::DateTimeField,
@@ -35,7 +36,7 @@ impl World<'_> {
             }
             _ => return Ok(Value::Text(text)),
         };
-        // What is only written need not be of the format.
+        // Raw input may violate the format.
         if !node.is_valid || node.made_of.is_some() {
             self.guesses.texts.push(text);
             return Ok(Value::Unknown("a time or a duration that another version wrote"));
@@ -49,7 +50,7 @@ impl World<'_> {
         Ok(self.merged(reading.good, value, Value::Unreadable))
     }
 
-    /// What comes of a field: an error, where its text is not what its format promises.
+    /// Turns a field whose string violates its format into an error.
     pub(super) fn read(&mut self, outcome: Outcome) -> Outcome {
         if !outcome.value.may_be_unreadable() {
             return outcome;
@@ -76,7 +77,8 @@ impl World<'_> {
         }
     }
 
-    /// The model with texts of the formats that are not followed, where it says other ones: different texts for different ones.
+    /// Completes a model with strings of formats that are not translated, distinct where the model's
+    /// strings are.
     pub(super) fn with_formats(&self, model: &mut Model) {
         let mut known: Vec<(&str, String)> = Vec::new();
         for (text, (_, schema)) in &self.text_places {
@@ -100,7 +102,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a text is of a format that schemas name; none of those that are not written out.
+    /// Returns whether a string has a schema format; `None` for formats without a pattern.
     pub(super) fn of_format(&mut self, format: &str, text: Term) -> Option<Demand> {
         let named = match format.replace('-', "").as_str() {
             "k8sshortname" => Some(Format::Label),
@@ -114,7 +116,7 @@ impl World<'_> {
         Some(language.map(|language| self.terms.in_language(text, &language)))
     }
 
-    /// Whether a text is of a format.
+    /// Returns whether a string has a format that expressions name.
     pub(super) fn is_of(&mut self, format: Format, text: Term) -> Result<Term, Undecided> {
         let (pattern, most) = format.pattern();
         let language = regular::language(pattern).map_err(undecided)?;
@@ -125,7 +127,7 @@ impl World<'_> {
             let fits = self.terms.le(length, most);
             return Ok(self.terms.and(&[is_written_so, fits]));
         }
-        // Of `prefix/name` the name is bound, and the prefix as a subdomain is.
+        // A qualified name `prefix/name` limits the name, and the prefix like a DNS subdomain.
         let (slash, zero, one) = (self.terms.text("/"), self.terms.int(0), self.terms.int(1));
         let at = self.terms.position(text, slash, zero);
         let before = self.terms.add(at, one);
@@ -136,11 +138,11 @@ impl World<'_> {
     }
 }
 
-/// The pattern of the texts that are of a format which schemas name, as admit-policy has it; none of formats that no pattern of
-/// moderate length says.
+/// Returns the pattern of the strings that have a schema format, as admit-policy validates it; `None` if it
+/// takes no pattern of moderate length.
 fn pattern_of(format: &str) -> Option<String> {
     const BYTE: &str = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
-    // Leading zeros are read over.
+    // Leading zeros are accepted.
     let quad = || format!("0*{BYTE}(\\.0*{BYTE}){{3}}");
     Some(match format.replace('-', "").as_str() {
         "ipv4" => format!("^({}|{})$", quad(), v6(true)),
@@ -177,7 +179,8 @@ fn uuid(version: &str, variant: &str) -> String {
     )
 }
 
-/// Addresses of IPv6: eight groups, or fewer where `::` stands for at least one; the last two may be written as an IPv4 address.
+/// Builds a pattern for IPv6 addresses: eight groups, or fewer where `::` replaces at least one; the last
+/// two may be an IPv4 address.
 fn v6(with_v4: bool) -> String {
     const GROUP: &str = "[0-9a-fA-F]{1,4}";
     const BYTE: &str = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
@@ -222,7 +225,7 @@ mod tests {
         "bson-object-id",
     ];
 
-    /// Texts of these formats and some that are nearly so.
+    /// Strings that have these formats or nearly do.
     const SEEDS: &[&str] = &[
         "10.0.0.1",
         "0010.0.00.255",

@@ -1,4 +1,4 @@
-//! The functions that make a text of a text, or look for one in it.
+//! Translates the functions that search a string or derive a string from one.
 
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ use super::value::{List, Outcome, Value};
 use super::{Undecided, undecided};
 
 impl Evaluator<'_, '_, '_> {
-    /// One of these functions; none where it is another one.
+    /// Translates a call of one of these functions; `None` for any other.
     pub(super) fn found_call(
         &mut self,
         function: &str,
@@ -59,7 +59,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// The first match of a pattern: known where the pattern is a text, or bound to both ends.
+    /// Translates `find`: known for a literal pattern, or one anchored at both ends.
     fn found(&mut self, text: ExprId, pattern: ExprId) -> Result<Outcome, Undecided> {
         let pattern = self.constant(pattern).map(str::to_owned);
         let pattern = pattern.ok_or_else(|| undecided("`find` with a pattern that is not constant"))?;
@@ -92,7 +92,7 @@ impl Evaluator<'_, '_, '_> {
         })
     }
 
-    /// As often as a text is cut at what is looked for, but once.
+    /// Translates `findAll` with a literal pattern: it matches once less than `split` gives parts.
     fn all_found(&mut self, text: ExprId, pattern: ExprId) -> Result<Outcome, Undecided> {
         let literal = self.constant(pattern).and_then(|pattern| PatternPart::of(pattern).ok());
         let literal = literal.as_ref().and_then(literal_of);
@@ -131,7 +131,7 @@ impl Evaluator<'_, '_, '_> {
         Ok(self.world.after(from.error, outcome))
     }
 
-    /// Of the empty text it is the end.
+    /// Translates `lastIndexOf(part)`; of an empty part it is the length of the string.
     fn last_position(&mut self, text: Term, part: Term) -> Outcome {
         let position = self.last_of(text, part);
         let terms = &mut self.world.terms;
@@ -141,7 +141,8 @@ impl Evaluator<'_, '_, '_> {
         self.world.good(value)
     }
 
-    /// What begins there or before; nothing where the text has no such place. Of the empty text it is where the search begins.
+    /// Translates `lastIndexOf(part, from)`: a match starts at `from` or before. An empty part matches at
+    /// `from` itself.
     fn last_position_from(&mut self, text: Term, part: Term, from: Term) -> Outcome {
         let terms = &mut self.world.terms;
         let (zero, minus_one, empty) = (terms.int(0), terms.int(-1), terms.text(""));
@@ -158,7 +159,7 @@ impl Evaluator<'_, '_, '_> {
         Outcome { error: terms.and(&[searches, is_before]), value }
     }
 
-    /// Where a part is found last; -1 where it is not. Of the empty text nothing is said.
+    /// Returns where a nonempty part occurs last; -1 if nowhere.
     fn last_of(&mut self, text: Term, part: Term) -> Term {
         let world = &mut *self.world;
         let constants = (world.terms.known_text(text), world.terms.known_text(part));
@@ -178,7 +179,7 @@ impl Evaluator<'_, '_, '_> {
         let behind = terms.join(part, after);
         let whole = terms.join(before, behind);
         let is_cut_so = terms.eq(text, whole);
-        // What begins later would be in what follows the first character of the part.
+        // A later match would start after the first character of this one.
         let width = terms.length(behind);
         let later = terms.part(behind, one, width);
         let is_later = terms.contains(later, part);
@@ -195,7 +196,7 @@ impl Evaluator<'_, '_, '_> {
     }
 }
 
-/// The text that a pattern is, where it is one and not empty.
+/// Returns the string that a pattern matches, if the pattern is a nonempty literal.
 fn literal_of(part: &PatternPart) -> Option<String> {
     match part {
         PatternPart::Text(text) if !text.is_empty() => Some(text.to_string()),

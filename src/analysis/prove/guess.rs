@@ -1,7 +1,7 @@
-//! Truth values that are not followed, taken for anything that they may be.
+//! Replaces boolean subexpressions that cannot be translated by unconstrained variables ("guesses").
 //!
-//! What is proved so holds, since it does whatever they are; an object that is found so is told only if the engine confirms it. The
-//! same expression about the same values has the same value each time.
+//! A proof with guesses holds whatever they are; a counterexample is reported only if the engine confirms
+//! it. Equal expressions over equal values share one guess.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -15,7 +15,8 @@ use super::guesses::MOST_KNOWN;
 use super::term::{Sort, Term};
 use super::value::Value;
 
-/// Functions of texts that never fail; neither does `matches` of a pattern that is written there, which was compiled.
+/// String functions that never fail. `matches` with a literal pattern never fails either, since the pattern
+/// was compiled.
 const TOTAL: &[&str] = &[
     "startsWith",
     "endsWith",
@@ -33,18 +34,18 @@ const TOTAL: &[&str] = &[
     "!_",
 ];
 
-/// How deep expressions are compared.
+/// The maximum depth to which expressions are compared.
 const MOST_DEPTH: usize = 64;
 
 impl World<'_> {
-    /// Says which field is evaluated.
+    /// Sets the side and field whose expression is evaluated.
     pub(super) fn evaluate_at(&mut self, side: usize, field: &str) {
         self.guesses.at = (side, field.to_owned());
     }
 }
 
 impl Evaluator<'_, '_, '_> {
-    /// Whether an expression is true, and whether it fails.
+    /// Returns whether an expression is true and whether it fails, guessed if it cannot be translated.
     pub(super) fn truth_at(&mut self, id: ExprId) -> Result<(Term, Term), Undecided> {
         match self.eval(id).and_then(|outcome| self.world.truth(&outcome)) {
             Ok(truth) => Ok(truth),
@@ -52,7 +53,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// Anything, in place of what is not followed.
+    /// Makes a guess in place of an expression that cannot be translated.
     pub(super) fn guess(&mut self, id: ExprId, why: Undecided) -> Result<(Term, Term), Undecided> {
         self.world.check_size()?;
         if !self.world.guesses.are_allowed {
@@ -65,7 +66,7 @@ impl Evaluator<'_, '_, '_> {
         {
             return Ok(*truth);
         }
-        // What it is made of fails before it does.
+        // Errors of its operands come first.
         let mut errors = Vec::new();
         if !self.never_fails(id, MOST_DEPTH) {
             errors.push(self.world.terms.variable(Sort::Bool));
@@ -83,7 +84,8 @@ impl Evaluator<'_, '_, '_> {
         Ok(truth)
     }
 
-    /// Whether an expression fails only where fields fail that it names, and of which that is known.
+    /// Reports whether an expression fails only if a field fails that it names, with those failures
+    /// translated.
     fn never_fails(&mut self, id: ExprId, depth: usize) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         let ast = self.ast;
@@ -93,7 +95,7 @@ impl Evaluator<'_, '_, '_> {
                 matches!(outcome.value, Value::Text(_))
                     && self.world.terms.known_bool(outcome.error) == Some(false)
             }),
-            // Of a value that may be no text there may be no such overload.
+            // For a value that may not be a string there may be no overload.
             Expr::Select { .. } => self.eval(id).is_ok_and(|outcome| matches!(outcome.value, Value::Text(_))),
             Expr::Call { function, target, args } => {
                 let all: Vec<ExprId> = target.iter().chain(args.iter()).copied().collect();
@@ -106,7 +108,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// When parts fail that are evaluated whatever comes out.
+    /// Collects the conditions under which subexpressions fail that are always evaluated.
     fn strict_errors(&mut self, id: ExprId, depth: usize, errors: &mut Vec<Term>) {
         let Some(depth) = depth.checked_sub(1) else { return };
         let ast = self.ast;
@@ -127,7 +129,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// The texts that the expression names, and those of objects that it is about.
+    /// Records the string literals of an expression and the strings of objects that it reads.
     fn note_texts(&mut self, id: ExprId, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else { return };
         let ast = self.ast;
@@ -173,7 +175,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// The expression, and what its names stand for; none where that is not known.
+    /// Builds a key from the expression and the values of its names; `None` if one is unknown.
     fn key(&self, id: ExprId) -> Option<String> {
         let (mut text, mut names) = (String::new(), BTreeSet::new());
         self.write(id, MOST_DEPTH, &mut text, &mut names)?;
@@ -197,7 +199,7 @@ impl Evaluator<'_, '_, '_> {
         let mut parts: Vec<ExprId> = Vec::new();
         match self.ast.expr(id) {
             Expr::Literal(literal) => text.push_str(&format!("{literal:?}")),
-            // Variables of policies are not told apart here.
+            // Variables of policies are not distinguished here.
             Expr::Ident(name) if matches!(&**name, "variables" | "request" | "params" | "authorizer") => {
                 return None;
             }
@@ -237,7 +239,7 @@ impl Evaluator<'_, '_, '_> {
     }
 }
 
-/// Whether a function fails if one of its arguments does.
+/// Reports whether a function fails if one of its arguments fails.
 fn is_strict(function: &str) -> bool {
     let is_optional =
         function.contains('?') || function.starts_with("optional") || matches!(function, "or" | "orValue");

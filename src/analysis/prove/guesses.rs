@@ -1,30 +1,31 @@
-//! What is taken for anything that it may be, and why.
+//! Holds the boolean guesses of a query and their reasons.
 
 use std::collections::{BTreeSet, HashMap};
 
 use super::Undecided;
 use super::term::Term;
 
-/// Guesses that are remembered.
+/// The maximum number of remembered guesses.
 pub(super) const MOST_KNOWN: usize = 2_000;
 
-/// What was taken for anything.
+/// The guesses of a query.
 #[derive(Debug, Default)]
 pub(super) struct Guesses {
-    /// Whether any may be made: not where terms are held against the engine.
+    /// Whether guesses are allowed; not where tests compare terms with the engine.
     pub(super) are_allowed: bool,
-    /// The side and the field that are evaluated.
+    /// The side and the field being evaluated.
     pub(super) at: (usize, String),
-    /// Why, and where.
+    /// What was not translated, and where.
     pub(super) made: Vec<Undecided>,
-    /// Texts in expressions that are not followed, and the texts of objects that they are about.
+    /// String literals of expressions that are not translated, and the object strings that they read.
     pub(super) literals: BTreeSet<String>,
     pub(super) texts: Vec<Term>,
-    /// Whether an expression fails and whether it is true, by the expression and what its names stand for.
+    /// Whether an expression fails and whether it is true, keyed by the expression and the values of its
+    /// names.
     pub(super) known: HashMap<String, (Term, Term)>,
 }
 
-/// Texts that functions on texts tell apart: addresses, names, numbers, times, paths.
+/// Sample strings that string functions treat differently: addresses, names, numbers, times, paths.
 const USUAL: [&str; 22] = [
     "",
     "a",
@@ -49,11 +50,11 @@ const USUAL: [&str; 22] = [
     "2000-01-01T00:00:00Z",
     "YWFh",
 ];
-/// Texts that are tried.
+/// The maximum number of strings to try.
 const MOST_TEXTS: usize = 60;
 
 impl Guesses {
-    /// Texts that may make a difference.
+    /// Returns strings that may change the result of a guessed expression.
     pub(super) fn candidates(&self) -> Vec<String> {
         let usual = USUAL.iter().map(|text| (*text).to_owned());
         let own = self.literals.iter().flat_map(|literal| {

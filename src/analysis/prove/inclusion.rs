@@ -1,18 +1,20 @@
-//! Whether all texts in which one pattern is found are texts in which another one is: decided without a solver, which is slow at it.
+//! Decides whether every string that one pattern matches also matches another, without a solver (solvers
+//! are slow at it).
 //!
-//! Both patterns are walked through at once, each as the set of places in it that the characters so far lead to.
+//! Both patterns are nondeterministic automata, walked in parallel by sets of states.
 
 use std::collections::{BTreeSet, HashSet};
 
 use admit_cel::PatternPart;
 
-/// Places of both patterns, and pairs of sets of them.
+/// The maximum number of states of both automata, and of pairs of state sets.
 const MOST_PLACES: usize = 20_000;
 const MOST_PAIRS: usize = 5_000;
-/// Depth of patterns.
+/// The maximum nesting of patterns.
 const MOST_DEPTH: usize = 64;
 
-/// Whether the texts of one pattern are among those of another; none where that takes too much, or a pattern looks around.
+/// Reports whether all strings that match `inner` match `outer`; `None` if that takes too long or a pattern
+/// has boundaries.
 pub(super) fn is_within(inner: &str, outer: &str) -> Option<bool> {
     let (inner, outer) = (PatternPart::of(inner).ok()?, PatternPart::of(outer).ok()?);
     let mut machine = Machine::default();
@@ -40,10 +42,10 @@ pub(super) fn is_within(inner: &str, outer: &str) -> Option<bool> {
     Some(true)
 }
 
-/// A place in a pattern.
+/// A state of the automaton of a pattern.
 enum Place {
     End,
-    /// One character of these, and then another place.
+    /// Reads one character of these ranges, then goes to another state.
     OneOf(Vec<(char, char)>, usize),
     Either(Vec<usize>),
 }
@@ -62,7 +64,7 @@ impl Machine {
         self.places.len().checked_sub(1)
     }
 
-    /// The pattern with anything around it, but where it is bound to an end.
+    /// Builds the automaton of an unanchored search: anything may precede and follow, except at anchors.
     fn searched(&mut self, part: &PatternPart) -> Option<usize> {
         let one = std::slice::from_ref(part);
         let mut parts = match part {
@@ -93,7 +95,7 @@ impl Machine {
         Some(any)
     }
 
-    /// One more way on from a place.
+    /// Adds a transition without input.
     fn lead(&mut self, from: usize, to: usize) {
         if let Some(Place::Either(ways)) = self.places.get_mut(from) {
             ways.push(to);
@@ -141,7 +143,7 @@ impl Machine {
         }
     }
 
-    /// One character of each kind that the patterns tell apart.
+    /// Returns one character of each class that the patterns distinguish.
     fn letters(&self) -> Vec<char> {
         let mut letters = BTreeSet::from(['\0']);
         for place in &self.places {
@@ -154,7 +156,7 @@ impl Machine {
         letters.into_iter().collect()
     }
 
-    /// The places that characters are read at, and the end, that some places lead to.
+    /// Returns the states, reading ones and the final one, that are reachable without input.
     fn reached(&self, from: BTreeSet<usize>) -> BTreeSet<usize> {
         let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
         let mut open: Vec<usize> = from.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Parts of instants, in UTC and in other zones, and how many of a unit a duration has.
+//! Translates the accessors of timestamps, in UTC and in other time zones, and of durations.
 
 use std::rc::Rc;
 
@@ -15,16 +15,16 @@ use super::{Undecided, undecided};
 const MINUTE: i64 = 60;
 const HOUR: i64 = 3_600;
 const DAY: i64 = 86_400;
-/// Days of 400 years, and those from the first of March of the year 0 to 1970.
+/// Days in 400 years, and from 0000-03-01 to 1970-01-01.
 const ERA: i64 = 146_097;
 const BEFORE_1970: i64 = 719_468;
-/// A duration is made a floating-point number of units, which is rounded where it is so few nanoseconds from a whole one, and long:
-/// of one of fewer than 2^52 nanoseconds the number has digits enough.
+/// A duration accessor rounds through a floating-point number. The result may be off within this many
+/// nanoseconds of a whole unit, and only from 2^52 nanoseconds on.
 const NEAR: i64 = 4_000;
 const LONG: i64 = 1 << 50;
 
 impl Evaluator<'_, '_, '_> {
-    /// A function of instants and durations; none where it is none of these.
+    /// Translates a function on timestamps or durations; `None` for any other.
     pub(super) fn instant_call(
         &mut self,
         function: &str,
@@ -84,7 +84,7 @@ impl Evaluator<'_, '_, '_> {
         }))
     }
 
-    /// How many of a unit a duration has, rounded towards zero.
+    /// Returns a duration in whole units, rounded towards zero.
     fn units(&mut self, nanos: Term, function: &str, span: admit_cel::Span) -> Option<Term> {
         let (seconds, is_rounded) = match function {
             "getHours" => (HOUR, true),
@@ -111,7 +111,7 @@ impl Evaluator<'_, '_, '_> {
         if terms.known_bool(may_be_next) == Some(false) {
             return Some(whole);
         }
-        // Whether it is rounded up is not followed.
+        // Whether floating point rounds up here is left open.
         let is_next = terms.variable(Sort::Bool);
         let step = terms.sign(nanos);
         let next = terms.add(whole, step);
@@ -123,7 +123,7 @@ impl Evaluator<'_, '_, '_> {
 }
 
 impl World<'_> {
-    /// How many nanoseconds a zone is from UTC at an instant.
+    /// Returns the offset of a zone from UTC at a timestamp, in nanoseconds.
     fn offset(&mut self, nanos: Term, offsets: &Rc<Offsets>, span: admit_cel::Span) -> Term {
         let mut choices = vec![(0, self.nanos(offsets.first))];
         for (from, offset) in &offsets.changes {
@@ -137,7 +137,7 @@ impl World<'_> {
         if self.terms.known_bool(is_before) == Some(true) {
             return known;
         }
-        // One for each zone and instant, however often it is asked.
+        // One variable per zone and timestamp, however often it is read.
         let asked = self.readings.offsets.iter().find(|asked| asked.0 == nanos && asked.1 == *offsets);
         let later = match asked {
             Some((.., later)) => *later,
@@ -158,7 +158,7 @@ impl World<'_> {
         self.terms.int(i128::from(seconds).saturating_mul(BILLION.into()))
     }
 
-    /// The value of the last choice that begins no later than an instant: half of them are left by each question.
+    /// Selects the value of the last choice that begins at or before a timestamp, by binary search.
     fn chosen(&mut self, nanos: Term, choices: &[(i64, Term)]) -> Term {
         let (before, after) = choices.split_at(choices.len().div_euclid(2));
         match (before, after) {
@@ -174,7 +174,7 @@ impl World<'_> {
     }
 }
 
-/// A part of an instant.
+/// Returns one component of a timestamp.
 fn part_of(terms: &mut Terms, nanos: Term, function: &str) -> Term {
     let seconds = terms.floor_quotient(nanos, BILLION);
     let days = terms.floor_quotient(seconds, DAY);
@@ -193,7 +193,7 @@ fn part_of(terms: &mut Terms, nanos: Term, function: &str) -> Term {
             let hours = terms.floor_quotient(seconds, HOUR);
             terms.floor_rest(hours, 24)
         }
-        // 1970 began on a Thursday.
+        // 1970-01-01 was a Thursday.
         "getDayOfWeek" => {
             let four = terms.int(4);
             let days = terms.add(days, four);
@@ -221,7 +221,8 @@ struct Date {
     day: Term,
 }
 
-/// The date of a day since 1970. Years run from March here, in eras of 400 (H. Hinnant's algorithm).
+/// Converts days since 1970 to a date. Years start in March here, in eras of 400 years (H. Hinnant's
+/// algorithm).
 fn date(terms: &mut Terms, days: Term) -> Date {
     let (zero, one, two, five) = (terms.int(0), terms.int(1), terms.int(2), terms.int(5));
     let before = terms.int(BEFORE_1970);
@@ -256,7 +257,7 @@ fn date(terms: &mut Terms, days: Term) -> Date {
     Date { year: terms.add(year, step), month, day }
 }
 
-/// The first day of a year of an era, counted from the first of the era; years run from March.
+/// Returns the first day of a year within an era, for years that start in March.
 fn first_of(terms: &mut Terms, year_of_era: Term) -> Term {
     let year_length = terms.int(365);
     let days = terms.mul(year_of_era, year_length);
@@ -266,7 +267,7 @@ fn first_of(terms: &mut Terms, year_of_era: Term) -> Term {
     terms.sub(days, hundredths)
 }
 
-/// The first of January of a year, in days since 1970: the 306th day after the first of March of the year before.
+/// Returns January 1 of a year in days since 1970: day 306 of the preceding year that starts in March.
 fn first_day(terms: &mut Terms, year: Term) -> Term {
     let (one, january, era_length) = (terms.int(1), terms.int(306), terms.int(ERA));
     let year = terms.sub(year, one);

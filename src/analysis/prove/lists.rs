@@ -1,4 +1,4 @@
-//! Lists and maps of an object that may be any: their items up to a bound, and which of them differ.
+//! Models lists and maps of arbitrary objects up to a bounded number of items, and which items differ.
 
 use admit_policy::schema::{ListType, Schema};
 
@@ -8,11 +8,11 @@ use super::regular;
 use super::term::{Sort, Term};
 use super::{Undecided, undecided};
 
-/// Names that labels, data and resources may have.
+/// Matches names that labels, data and resources may have as keys.
 const USUAL_KEY: &str = "^[a-zA-Z0-9]([-._a-zA-Z0-9]*[a-zA-Z0-9])?$";
 
 impl<'s> World<'s> {
-    /// How many items are written out: as many as may be there, but for a bound that is asked for.
+    /// Returns how many items are modelled: as many as the schema allows, up to the bound.
     fn room(&mut self, least: Option<i64>, most: Option<i64>) -> Result<usize, Undecided> {
         let count = |bound: i64| usize::try_from(bound.max(0)).unwrap_or(usize::MAX);
         let least = least.map_or(0, count);
@@ -94,7 +94,7 @@ impl<'s> World<'s> {
         Ok(Form::Map { length, entries })
     }
 
-    /// Items of a set, or those of a map list by their keys, are not there twice; none for other lists.
+    /// Requires distinct items of a set, or distinct keys of a map list; no condition for other lists.
     pub(super) fn distinct(
         &mut self,
         schema: &Schema,
@@ -150,7 +150,7 @@ impl<'s> World<'s> {
         };
         let (a, b) = (self.node(left)?.clone(), self.node(right)?.clone());
         let terms = &mut self.terms;
-        // What an item lacks is no part of its key.
+        // A missing key property is not compared.
         let (both_there, both_null) = (terms.eq(a.present, b.present), terms.eq(a.null, b.null));
         let equal = terms.or(&[a.null, equal]);
         let equal = terms.and(&[both_null, equal]);
@@ -158,7 +158,7 @@ impl<'s> World<'s> {
         Ok(Some(if part.is_none() { equal } else { terms.and(&[both_there, equal]) }))
     }
 
-    /// Whether an item of an object that is written as it was is found by its keys as another one, or not at all.
+    /// Returns whether an unchanged item is correlated with another item by its keys, or with none.
     pub(super) fn lost(
         &mut self,
         keys: &[Box<str>],
@@ -181,7 +181,7 @@ impl<'s> World<'s> {
         Ok(self.terms.or(&reasons))
     }
 
-    /// Whether two items that are there have the same keys, all of them; none where that is not followed.
+    /// Returns whether two present items agree in all keys; `None` if that is not translated.
     pub(super) fn same_keys_of(
         &mut self,
         keys: &[Box<str>],

@@ -1,8 +1,8 @@
-//! Constants, and how SMT-LIB 2 writes them.
+//! Writes constants as SMT-LIB 2 literals.
 
 use std::fmt::Write as _;
 
-/// A value that a solver names.
+/// A constant value in a solver's answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Given {
     Bool(bool),
@@ -14,7 +14,7 @@ pub(super) fn written_int(value: i128) -> String {
     if value < 0 { format!("(- {})", value.unsigned_abs()) } else { value.to_string() }
 }
 
-/// A literal: what is not printable is escaped, and a quote is doubled.
+/// Writes a string literal: characters that are not printable are escaped, quotes are doubled.
 pub(super) fn written_text(text: &str) -> String {
     let mut written = String::from("\"");
     for c in text.chars() {

@@ -1,8 +1,8 @@
-//! Nodes that are made of others: an object as it is read with another schema, which drops fields, fills in defaults and
-//! takes what it finds for what it declares; and an item that is one of several.
+//! Models nodes derived from other nodes: an object read with another schema (pruned, defaulted, reinterpreted), and an item that is
+//! one of several.
 //!
-//! Of each such node it is known where its value comes from ([`Origin`]) and under which condition. Where that is of another
-//! type than the schema's, [`World::mismatches`] says when.
+//! Each such node records its possible sources ([`Origin`]) and their conditions. [`World::mismatches`] says when the source has
+//! another type than the schema's.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use super::document::{Form, Node, NodeId, Origin, Sources, World};
 use super::term::{Sort, Term};
 use super::view::is_open;
 
-/// Of a field that nothing is declared of: a value that is not what it is declared to be later.
+/// The schema for an undeclared field whose value has another type than is declared later.
 static A_FLAG: LazyLock<Schema> = LazyLock::new(|| of_type(SchemaType::Boolean));
 static A_TEXT: LazyLock<Schema> = LazyLock::new(|| of_type(SchemaType::String));
 
@@ -23,10 +23,10 @@ fn of_type(schema_type: SchemaType) -> Schema {
     Schema { schema_type: Some(schema_type), ..Schema::default() }
 }
 
-/// A name that is seldom declared, of one that anything may have.
+/// An undeclared property name, for objects that allow any property.
 const ANY_NAME: &str = "undeclared";
 
-/// A value under a condition.
+/// A source node and the condition under which it is the one.
 struct Piece<'s> {
     when: Term,
     from: From<'s>,
@@ -37,7 +37,7 @@ enum From<'s> {
     Json(&'s Json),
 }
 
-/// What a node is to be.
+/// The schema and position of a node to derive.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Wanted {
     Bool,
@@ -71,7 +71,7 @@ impl Wanted {
 }
 
 impl<'s> World<'s> {
-    /// A property of what is made of others: theirs, or its default.
+    /// Derives a property: that of the sources, or its default.
     pub(super) fn made_property(
         &mut self,
         id: NodeId,
@@ -81,7 +81,7 @@ impl<'s> World<'s> {
     ) -> Result<NodeId, Undecided> {
         let here = self.node(id)?.here;
         let mut found = Vec::new();
-        // Of one source nothing more is to be said than that the node is there.
+        // A single source needs no condition but the node's presence.
         let alone = (sources.len() == 1).then(|| self.terms.bool(true));
         let replaced = self.replaced.filter(|(whose, which, _)| *whose == id && *which == name);
         for (when, origin) in sources.iter() {
@@ -114,7 +114,7 @@ impl<'s> World<'s> {
         Ok(child)
     }
 
-    /// The values that a node has under a name; nulls only where they are allowed.
+    /// Collects the sources' values of a property; nulls only where the schema allows them.
     fn found_in(
         &mut self,
         node: NodeId,
@@ -157,7 +157,7 @@ impl<'s> World<'s> {
         self.terms.and(&[when, present, counts])
     }
 
-    /// A field that the schema of an open object does not declare, of another type than the one that does.
+    /// Models a field that the schema of an open object does not declare, with another type than `declared`.
     fn undeclared(&mut self, node: NodeId, name: &str, declared: &Schema) -> Result<NodeId, Undecided> {
         let schema: &'static Schema = match &declared.schema_type {
             Some(SchemaType::Boolean) => &A_TEXT,
@@ -170,7 +170,7 @@ impl<'s> World<'s> {
         Ok(child)
     }
 
-    /// A property with a default, told from what was written in its place.
+    /// Creates a property with a default, apart from the value written in its place.
     pub(super) fn written_property(&mut self, schema: &'s Schema, above: Term) -> Result<NodeId, Undecided> {
         let was_written = self.terms.variable(Sort::Bool);
         let raw = self.below(schema, above, was_written, false);
@@ -184,7 +184,7 @@ impl<'s> World<'s> {
         Ok(made)
     }
 
-    /// A node whose value is one of several.
+    /// Creates a node whose value is that of one of several sources.
     pub(super) fn made(
         &mut self,
         schema: &'s Schema,
@@ -218,7 +218,7 @@ impl<'s> World<'s> {
         }))
     }
 
-    /// The value of a node that is made of others.
+    /// Creates the value of a derived node.
     pub(super) fn made_form(
         &mut self,
         id: NodeId,
@@ -253,7 +253,7 @@ impl<'s> World<'s> {
         })
     }
 
-    /// Whether a piece is of another type.
+    /// Returns whether a source has another type than wanted.
     fn is_other(&mut self, wanted: Wanted, piece: &Piece<'s>) -> Result<Term, Undecided> {
         let fits = match (&piece.from, wanted) {
             (From::Json(Json::Null), _) | (_, Wanted::Any) => true,
@@ -285,7 +285,7 @@ impl<'s> World<'s> {
         Ok(self.terms.bool(!fits))
     }
 
-    /// Of what is not followed, it is a guess whether it fits; where something else is told in its place, that is known.
+    /// Guesses whether a source of unknown type mismatches; it surely does if the sample reported for it has another type.
     fn is_other_unseen(&mut self, wanted: Wanted, schema: &Schema) -> Term {
         let told = super::model::anything(schema);
         let is_number = schema.is_type(&SchemaType::Number);
@@ -310,7 +310,7 @@ impl<'s> World<'s> {
         let (mut flag, mut int) = (self.terms.bool(false), self.terms.int(0));
         let (mut is_int, mut text) = (self.terms.bool(true), self.terms.text(""));
         for (nth, piece) in pieces.iter().rev().enumerate() {
-            // Of the last one nothing more is to be said.
+            // The last source is the only one left, so it needs no condition.
             let when = if nth == 0 { self.terms.bool(true) } else { piece.when };
             let (new_flag, new_int, new_text, new_is_int) = match &piece.from {
                 From::Form(Form::Bool(value), ..) => (Some(*value), None, None, None),

@@ -1,9 +1,8 @@
-//! Many changes of one definition: what is sent to a solver, and what it says, grows with the definition and not with its square.
+//! Decides many changes of one definition with scripts whose size grows linearly with the definition, not quadratically.
 //!
-//! First it is asked of each change whether there is an object that shows it, and of no values; and for one object of which nothing is
-//! refused anew. Then each change is asked for an object that is that one but for the values that the change alone is about, which is
-//! a small question. What this does not show is asked for by itself, a few times; each object that is found so is another one to begin
-//! with.
+//! First it asks, without values, whether some object shows each change, and for one base object of which nothing is newly rejected.
+//! For each change it then asks for a variant of that base object that differs only in the variables of that change: a small query. The
+//! remaining changes are asked about separately, up to a limit; each object found becomes another base.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -14,18 +13,18 @@ use super::refusals::{Many, Question, Report, Round, answers};
 use super::term::{Term, Terms};
 use super::{Solver, undecided};
 
-/// Changes that are asked for by themselves.
+/// The maximum number of changes that get a query of their own.
 const MOST_ALONE: usize = 8;
-/// Changes that are asked about at all.
+/// The maximum number of changes that are decided at all.
 const MOST_CHANGES: usize = 10_000;
-/// A value that more changes are about than these is that of the object to begin with.
+/// Variables that more changes than this share keep the value of the base object.
 const FEW: usize = 8;
 
-/// What changes and assumptions are about.
+/// Indexes the variables of changes and assumptions.
 struct Index {
-    /// Of each change, the variables that few changes are about.
+    /// For each change, its variables that few changes share.
     own: Vec<Vec<Term>>,
-    /// The assumptions about each of these variables.
+    /// For each of these variables, the assumptions about it.
     assumptions: BTreeMap<Term, Vec<Term>>,
 }
 
@@ -63,7 +62,7 @@ impl Question<'_> {
         let first = answers(solver, &self.overview(many), 3).unwrap_or_default();
         let is_vacuous = self.is_vacuous(first.get(many.goals.len().saturating_add(2)..), many, solver);
         let mut first = first.into_iter();
-        // Of all that is not refused anew, else of anything.
+        // The base is an object of which nothing is newly rejected, or else any object.
         let base = match (first.next(), first.next()) {
             (Some(Sat::Yes(model)), _) | (_, Some(Sat::Yes(model))) => model,
             _ => Model::new(),
@@ -81,7 +80,7 @@ impl Question<'_> {
         self.each_alone(round, &silent, (&base, is_vacuous), solver, report);
     }
 
-    /// Looks for an object for each change that is open; the rules of which none was found.
+    /// Looks for an object for each open change; returns the rules for which none was found.
     fn show(
         &self,
         round: &Round<'_>,
@@ -130,7 +129,7 @@ impl Question<'_> {
         hidden
     }
 
-    /// An object of which nothing is refused anew, one of which something may be, and whether there is one for each change.
+    /// Asks for an object with no new rejection, one with any, and whether each change has one.
     fn overview(&self, many: &Many<'_>) -> String {
         let terms = &self.world.terms;
         let mut script = self.preamble(many.assumed, many.goals);
@@ -148,7 +147,7 @@ impl Question<'_> {
         script
     }
 
-    /// For each change that is open, an object that is a known one but for what few changes are about.
+    /// For each open change, asks for a variant of the base object in the change's own variables.
     fn near(&self, many: &Many<'_>, index: &Index, open: &[usize], base: &Model) -> String {
         let terms = &self.world.terms;
         let mut script = String::from("(set-option :produce-models true)\n(set-logic ALL)\n");
@@ -171,7 +170,7 @@ impl Question<'_> {
         script
     }
 
-    /// Any object that shows one change.
+    /// Asks for any object that shows one change.
     fn one(&self, many: &Many<'_>, goal: Term) -> String {
         let roots: Vec<Term> = many.assumed.iter().chain([&goal]).copied().collect();
         let mut script = self.preamble(many.assumed, &[goal]);
@@ -180,7 +179,7 @@ impl Question<'_> {
     }
 }
 
-/// A model with the values that another one has and it does not say.
+/// Completes a model with the base's values for variables that it leaves out.
 fn merged(answer: &Sat, base: &Model, many: &Many<'_>) -> Option<Model> {
     let Sat::Yes(model) = answer else { return None };
     let mut all = base.clone();

@@ -1,22 +1,22 @@
-//! Which requests with objects of one kind the constraints of a policy match.
+//! Determines which requests for objects of one kind a policy's match constraints select.
 
 use serde_json::Value;
 
 use super::subject::Subject;
 use super::subjects::texts;
 
-/// The requests that a policy is asked about.
+/// The requests that a policy matches.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Matched {
     pub(super) creates: bool,
-    /// Through what objects are updated: subresources, and the object itself as an empty text.
+    /// The subresources whose updates match; the empty string stands for the object itself.
     pub(super) updates: Vec<String>,
-    /// Requests without an object of the kind, which are not followed.
+    /// Matched requests that carry no object of the kind (connect, delete); these are not modelled.
     pub(super) others: Option<String>,
 }
 
 impl Matched {
-    /// What the rules say that name the subject's resource.
+    /// Evaluates the resource rules that name the subject's resource.
     pub(super) fn of(policy: &Value, subject: &Subject) -> Self {
         let mut matched = Self::default();
         let rules = policy.pointer("/spec/matchConstraints/resourceRules").and_then(Value::as_array);
@@ -47,7 +47,7 @@ impl Matched {
                 let other = other.map(|name| format!("requests of the operation {name}"));
                 self.others = self.others.take().or(other);
             }
-            // Nobody creates or deletes through these.
+            // Objects are not created or deleted through subresources.
             own if subject.subresources.iter().any(|known| known == own) => {}
             _ => {
                 self.others.get_or_insert_with(|| format!("requests to {resource}"));

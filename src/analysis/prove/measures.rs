@@ -1,4 +1,4 @@
-//! Quantities, instants and durations, as far as they are followed: what is read of texts, their order, sums and differences.
+//! Translates quantities, timestamps and durations: parsing, order, sums and differences.
 
 use admit_cel::syntax::ExprId;
 
@@ -10,7 +10,7 @@ use super::value::{Outcome, Quantity, Value};
 use super::{Undecided, undecided};
 
 impl Evaluator<'_, '_, '_> {
-    /// A function of quantities or times; none where it is none of these.
+    /// Translates a function on quantities or times; `None` for any other.
     pub(super) fn measure_call(
         &mut self,
         function: &str,
@@ -90,7 +90,7 @@ impl Evaluator<'_, '_, '_> {
         })
     }
 
-    /// Numbers that are written out with tens of thousands of digits are added or not, which is not followed.
+    /// Sums of numbers with too many digits to model are left open.
     fn sum(&mut self, function: &str, a: Quantity, b: Quantity) -> Outcome {
         let terms = &mut self.world.terms;
         let value = if function == "add" { terms.add(a.value, b.value) } else { terms.sub(a.value, b.value) };

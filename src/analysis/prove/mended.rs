@@ -1,5 +1,5 @@
-//! An object that a server refuses, changed as the refusal says: a model of the solver's knows the types of fields, and not what else
-//! is demanded of them. What comes of it is one more object to try.
+//! Changes a rejected object as the validation error suggests. A solver's model satisfies the types of
+//! fields, but not all other validation; the result is one more candidate.
 
 use admit_policy::Status;
 use admit_policy::schema::{Schema, SchemaType};
@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 use super::model::anything;
 use super::sample;
 
-/// How often a server is asked about one object.
+/// The maximum number of times that a server is asked about one object.
 const ROUNDS: usize = 8;
-/// What texts of many fields look like, one for each round.
+/// Sample values for strings, one per round.
 const TEXTS: [&str; ROUNDS] = ["a", "10.0.0.1", "a.a", "a.a/a", "/a", "1", "10.0.0.0/24", "http://a"];
-/// The deepest place that is changed.
+/// The maximum depth of a field that is changed.
 const DEEPEST: usize = 32;
 
-/// The object after the changes; whether it is taken then is not said.
+/// Returns the object after the changes, whether it is valid then or not.
 pub(super) fn mended(
     refusal: impl Fn(&Value) -> Option<Status>,
     schema: &Schema,
@@ -36,12 +36,12 @@ pub(super) fn mended(
     object
 }
 
-/// `spec.ports[0].name` as names and numbers.
+/// Splits a path such as `spec.ports[0].name` into names and indices.
 fn steps(field: &str) -> Vec<&str> {
     field.split(['.', '[', ']']).filter(|step| !step.is_empty()).take(DEEPEST).collect()
 }
 
-/// Changes what is at a place, or puts something there; whether anything changed.
+/// Changes or inserts a value at a path; returns whether anything changed.
 fn mend(
     value: &mut Value,
     schema: &Schema,
@@ -53,7 +53,7 @@ fn mend(
     match value {
         Value::Array(items) => {
             let Some(schema) = schema.items.as_deref() else { return false };
-            // Of some lists it is not said which item.
+            // Some errors on lists name no index.
             let Ok(at) = step.parse::<usize>() else {
                 let mend = |item: &mut Value| mend(item, schema, steps, (reason, message), number);
                 return items.iter_mut().filter_map(|item| mend(item).then_some(())).count() > 0;
@@ -83,7 +83,7 @@ fn mend(
                     map.insert((*step).to_owned(), now.clone());
                     before != Some(now)
                 }
-                // What was left out was read as the zero value.
+                // An omitted field was read as its zero value.
                 ("FieldValueInvalid", None) => {
                     let mut child = anything(schema);
                     let is_changed = change(&mut child, schema, (reason, message), number);
@@ -100,7 +100,7 @@ fn mend(
     }
 }
 
-/// Gives an entry a name that most maps allow; false where it has one.
+/// Renames the first invalid key of a map to one that most maps allow; false if there is none to rename.
 fn rename(map: &mut Map<String, Value>, name: &str) -> bool {
     let usual: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     if usual == name || usual.is_empty() || map.contains_key(&usual) {
@@ -111,7 +111,7 @@ fn rename(map: &mut Map<String, Value>, name: &str) -> bool {
     true
 }
 
-/// Another value for one that is refused; false where there is none that is known.
+/// Replaces a rejected value by another one; false if no other is known.
 fn change(value: &mut Value, schema: &Schema, refused: (&str, &str), number: usize) -> bool {
     let Some(other) = other(value, schema, refused, number) else { return false };
     let is_changed = *value != other;
@@ -132,7 +132,7 @@ fn other(value: &Value, schema: &Schema, (reason, message): (&str, &str), number
     })
 }
 
-/// Some value of a type, that many fields may have.
+/// Returns a value of a type that many fields accept.
 fn some(schema: &Schema) -> Value {
     match &schema.schema_type {
         _ if schema.int_or_string => json!(1),

@@ -1,46 +1,45 @@
-//! Claims about all objects of a kind, decided by a solver: two versions of rules compared, rules that never or always
-//! deny, rules that fail.
+//! Decides claims about all objects of a kind with an SMT solver: whether two versions of rules agree, whether rules never or always
+//! deny, whether rules can fail.
 //!
 //! ```text
 //! rules ──eval──► terms ──script──► Solver ── unsat ──► holds
 //! schema ─document─► what is assumed    └── sat ──► object ── engine agrees ──► refuted, made small
 //! ```
 //!
-//! INVARIANT: `holds` is said only where the solver refuted the opposite over expressions that are written out exactly, and
-//! over all objects that the schema allows (what is left out of the schema lets in more objects, never fewer). What cannot
-//! be written out is [`Verdict::Undecided`], with the expression and the reason. A counterexample is confirmed by admit-policy
-//! before it is told.
+//! INVARIANT: `holds` is reported only if the solver refuted the opposite, with expressions translated exactly, for all objects that
+//! the schema allows (a schema constraint left out adds objects, it never removes any). What cannot be translated is
+//! [`Verdict::Undecided`], with the expression and the reason. admit-policy confirms a counterexample before it is reported.
 //!
-//! Claims are about values. Limits of cost and of the size of a request are not part of them, nor are whole numbers that are
-//! written with a fraction (`3.0`), which the server keeps apart from `3` until it stores them.
+//! Claims are about values. They do not cover limits of CEL cost and request size, nor integers written with a fraction (`3.0`), which
+//! the server keeps apart from `3` until it stores them.
 //!
 //! | part | decides |
 //! |---|---|
-//! | `term`, `literal` | terms of SMT-LIB 2 and their text |
-//! | `regular`, `sample`, `inclusion` | patterns as languages, texts that schemas allow, patterns that say less than others |
-//! | `document`, `roots`, `lists`, `demands`, `complete`, `needed` | an object that may be any that a schema allows |
-//! | `size` | how large a question may grow |
-//! | `made` | an object as it is read with another schema |
-//! | `value`, `equality`, `eval`, `calls`, `numbers` | what expressions come to |
-//! | `texts`, `named`, `formats` | functions on texts, and formats |
-//! | `measures`, `reader`, `readings`, `reading` | quantities, instants and durations that texts are read as |
-//! | `instants`, `zones` | years, hours and other parts of instants and durations |
-//! | `networks`, `parser`, `parsing` | addresses, networks and URLs that texts are taken apart into |
-//! | `derived`, `found` | texts made of texts, and what is found in them |
-//! | `guess`, `guesses` | what is not followed, taken for anything |
-//! | `whole`, `builtin` | what every object has, whatever its schema; kinds without one |
-//! | `stable` | what updates leave as it was, at times under a condition |
-//! | `subject`, `subjects` | the kind that is asked about, which objects are some of it, and the kinds that a policy is about |
-//! | `matched` | which requests a policy is asked about |
-//! | `side` | the rules that are compared, and what the engine says of an object |
-//! | `view` | how documents are seen |
-//! | `rules`, `placed`, `told`, `fields` | what rules say, as terms, and the fields that they read |
-//! | `model` | answers of solvers, and the objects that they mean |
-//! | `shrink`, `search`, `mended` | smaller objects, objects without a solver, and objects that a server takes |
-//! | `agree` | whether terms say of an object what the engine says |
-//! | `question` | what may be claimed |
-//! | `query`, `script` | the questions, one after another |
-//! | `changes`, `refusals`, `few`, `many`, `alone`, `upgrade`, `written` | what the next version of a definition refuses anew |
+//! | `term`, `literal` | SMT-LIB 2 terms and their text |
+//! | `regular`, `sample`, `inclusion` | regular languages of patterns, sample strings of a schema, and which patterns include others |
+//! | `document`, `roots`, `lists`, `demands`, `complete`, `needed` | an arbitrary object of a schema |
+//! | `size` | the maximum size of a query |
+//! | `made` | an object read with another schema |
+//! | `value`, `equality`, `eval`, `calls`, `numbers` | the values of expressions |
+//! | `texts`, `named`, `formats` | string functions and formats |
+//! | `measures`, `reader`, `readings`, `reading` | quantities, timestamps and durations parsed from strings |
+//! | `instants`, `zones` | accessors of timestamps and durations |
+//! | `networks`, `parser`, `parsing` | addresses, networks and URLs parsed from strings |
+//! | `derived`, `found` | strings derived from strings, and searches in strings |
+//! | `guess`, `guesses` | boolean subexpressions that cannot be translated |
+//! | `whole`, `builtin` | what every object has; schemas of built-in kinds |
+//! | `stable` | immutable fields, some of them conditionally |
+//! | `subject`, `subjects` | the kind of the objects, which objects are valid, and the kinds that a policy matches |
+//! | `matched` | which requests a policy matches |
+//! | `side` | the compared rules, and the engine's verdict on an object |
+//! | `view` | how expressions see objects |
+//! | `rules`, `placed`, `told`, `fields` | verdicts of rules as terms, and the fields that rules read |
+//! | `model` | answers of solvers, and the objects that they describe |
+//! | `shrink`, `search`, `mended` | smaller counterexamples, counterexamples without a solver, and repaired objects |
+//! | `agree` | whether terms and engine agree on concrete objects |
+//! | `question` | the claims |
+//! | `query`, `script` | the queries, one after another |
+//! | `changes`, `refusals`, `few`, `many`, `alone`, `upgrade`, `written` | what a new version of a definition newly rejects |
 
 mod agree;
 mod alone;
@@ -117,18 +116,18 @@ pub use subjects::{Kinds, KindsError};
 pub use upgrade::Upgrade;
 pub use written::Step;
 
-/// Runs a script of SMT-LIB 2.
+/// Runs SMT-LIB 2 scripts.
 pub trait Solver {
-    /// What the solver prints for the script, as far as it came.
+    /// Returns what the solver prints for the script, possibly cut off at a timeout.
     ///
     /// # Errors
-    /// When it cannot be run, or broke off before it printed anything.
+    /// If it cannot be run, or stopped before it printed anything.
     fn ask(&mut self, script: &str) -> Result<String, SolverError>;
 
-    /// The same in one of so many parts of the time that is left; those that know of no end ask as ever.
+    /// Asks with only one of `parts` equal shares of the remaining time; solvers without a time limit ignore the share.
     ///
     /// # Errors
-    /// The same.
+    /// As [`Self::ask`].
     fn ask_in_part(&mut self, script: &str, parts: usize) -> Result<String, SolverError> {
         let _ = parts;
         self.ask(script)
@@ -138,76 +137,76 @@ pub trait Solver {
 /// Why a solver gave no answer.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SolverError {
-    /// Its time was over.
+    /// Its time limit passed.
     #[error("the solver did not answer in time")]
     TimedOut,
-    /// Its memory was over.
+    /// It reached its memory limit.
     #[error("too large: {0} took all of the memory that a solver may take")]
     OutOfMemory(String),
-    /// It could not be started, or ended by itself.
+    /// It could not be started, or crashed.
     #[error("{0}")]
     Broken(String),
 }
 
-/// What is known of a claim.
+/// The result of deciding a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
-    /// For all objects; with a bound, for those whose lists and maps have no more items.
+    /// It holds for all objects; with a bound, for those whose lists and maps have no more items.
     Holds {
-        /// The greatest number of items.
+        /// The maximum number of items covered.
         up_to: Option<usize>,
     },
-    /// Not for this one.
+    /// This request breaks it.
     Refuted(Box<Counterexample>),
-    /// It is not known.
+    /// Neither proved nor refuted, for these reasons.
     Undecided(Vec<Undecided>),
 }
 
-/// A request that breaks a claim, which the engine confirmed.
+/// A request that breaks a claim, as confirmed by the engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counterexample {
-    /// The object that is written.
+    /// The object in the request.
     pub object: Json,
-    /// What is there already; none on creation.
+    /// The existing object; none on creation.
     pub old_object: Option<Json>,
-    /// Through which it is written; empty for the object itself.
+    /// The subresource that is written; empty for the object itself.
     pub subresource: String,
-    /// What each side says of it, the left one first.
+    /// The verdict of each side, the left one first.
     pub said: Vec<Said>,
 }
 
-/// What rules say of a request.
+/// The verdict of rules on a request.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Said {
-    /// Whether it is refused.
+    /// Whether it is denied.
     pub denied: bool,
     /// Whether an expression failed.
     pub failed: bool,
-    /// In the words of the engine, where it is refused or an expression failed.
+    /// The engine's messages, if it is denied or an expression failed.
     pub messages: Vec<String>,
 }
 
-/// Something that is not followed.
+/// A reason why a claim is undecided.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Undecided {
-    /// What it is.
+    /// What cannot be translated.
     pub what: String,
-    /// The field of the document, where it is in an expression.
+    /// The path of the field in the document, if it holds the expression.
     pub field: Option<String>,
     /// The part of the expression.
     pub span: Option<Span>,
-    /// Which side's document: 0 for the left one.
+    /// The index of the side whose document it is in: 0 for the left one.
     pub side: usize,
 }
 
 impl Undecided {
-    /// Of the part of the expression, where none within it is known.
+    /// Sets the part of the expression, unless a more specific one is set.
     fn at(mut self, span: Span) -> Self {
         self.span = self.span.or(Some(span));
         self
     }
 
-    /// Places in the expressions of variables are not places in the one that names them.
+    /// Removes positions in a variable's expression, which mean nothing in the expression that uses it.
     fn in_variable(mut self) -> Self {
         self.span = None;
         self
@@ -224,7 +223,7 @@ fn undecided(what: impl Into<String>) -> Undecided {
     Undecided { what: what.into(), field: None, span: None, side: 0 }
 }
 
-/// A claim that the solver refuted and the engine does not: one of both is wrong.
+/// A counterexample of the solver that the engine does not confirm: one of the two is wrong.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("the solver found an object that the engine judges otherwise: {object}")]
 pub struct Unconfirmed {

@@ -1,4 +1,4 @@
-//! Answers of solvers, and the objects that they mean.
+//! Parses answers of solvers, and builds the objects that their models describe.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::document::{Form, NodeId, World};
 pub(super) use super::literal::Given;
 use super::term::Term;
 
-/// The values of variables, by their names.
+/// Values of variables, by name.
 pub(super) type Model = BTreeMap<String, Given>;
 
-/// One answer to `check-sat`.
+/// The answer to one `check-sat`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Sat {
     Yes(Model),
@@ -20,8 +20,8 @@ pub(super) enum Sat {
     Unknown,
 }
 
-/// Every answer in what a solver printed for a script, in order. Where it is asked for values and stopped before it said them, the
-/// first answer is none.
+/// Parses every answer that a solver printed for a script, in order. If it stopped before printing the values of a `sat` answer, that
+/// answer counts as unknown.
 pub(super) fn answers(script: &str, text: &str) -> Vec<Sat> {
     let mut found = Vec::new();
     let mut is_told = !script.contains("(get-value");
@@ -73,7 +73,7 @@ enum Part {
     List(Vec<Self>),
 }
 
-/// Nesting of what solvers print of values.
+/// The maximum nesting of printed values.
 const MOST_DEPTH: usize = 16;
 
 struct Parts<'t> {
@@ -127,7 +127,7 @@ impl Parts<'_> {
     }
 }
 
-/// With escapes resolved: `\u{e9}`, `\u00e9`; what is no character is replaced.
+/// Resolves escapes such as `\u{e9}` and `\u00e9`; invalid code points are replaced.
 fn unescaped(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -148,14 +148,14 @@ fn unescaped(text: &str) -> String {
 }
 
 impl World<'_> {
-    /// The object that a model means.
+    /// Builds the object that a model describes.
     pub(super) fn object(&self, id: NodeId, model: &Model) -> Result<Json, Undecided> {
         let node = self.node(id)?;
         if self.is_true(node.null, model) {
             return Ok(Json::Null);
         }
         Ok(match &node.form {
-            // Nobody asked for more of it than that it is there.
+            // Nothing but its presence matters.
             None | Some(Form::Any) => anything(node.schema),
             Some(Form::Bool(value)) => Json::Bool(self.is_true(*value, model)),
             Some(Form::Int(value)) => self.whole(*value, model).into(),
@@ -176,7 +176,7 @@ impl World<'_> {
                 }
                 for (name, child) in known {
                     let node = self.node(*child)?;
-                    // What was written, and not what it is by default.
+                    // The value as written, not the default.
                     let (present, shown) = node.written.unwrap_or((node.present, *child));
                     if self.is_true(present, model) && !map.contains_key(&**name) {
                         map.insert(name.to_string(), self.object(shown, model)?);
@@ -220,7 +220,7 @@ impl World<'_> {
     }
 }
 
-/// A value of a type, of which nothing else is asked.
+/// Returns some value of a schema's type, ignoring its other constraints.
 pub(super) fn anything(schema: &admit_policy::schema::Schema) -> Json {
     use admit_policy::schema::SchemaType;
     if let Some(value) = schema.default.as_ref().or_else(|| schema.checks.enumeration.iter().next()) {

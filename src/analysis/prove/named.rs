@@ -1,8 +1,8 @@
-//! The formats that expressions name, as patterns.
+//! Lists the named formats of CEL's format library with their patterns.
 
 use super::whole::{LABEL, NAME};
 
-/// A format that expressions name, of which it is written out which texts are of it.
+/// A named format whose strings a pattern describes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Format {
     Label,
@@ -13,7 +13,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// By the name of the function.
+    /// Finds a format by the name of its CEL function.
     pub(super) fn of(function: &str) -> Option<Self> {
         Some(match function {
             "format.dns1123Label" => Self::Label,
@@ -25,7 +25,7 @@ impl Format {
         })
     }
 
-    /// The pattern, and how long texts may be.
+    /// Returns the pattern and the maximum length.
     pub(super) const fn pattern(self) -> (&'static str, u16) {
         match self {
             Self::Label => (LABEL, 63),

@@ -1,4 +1,4 @@
-//! What of a question a solver is asked: texts of which nothing but their own schema is known need no solver.
+//! Reduces a query to what a solver must decide: strings constrained only by their own schema get a sample instead.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -8,14 +8,14 @@ use super::literal::written_text;
 use super::model::{Given, Model};
 use super::term::{Term, Terms};
 
-/// What is asked of a solver: the assumptions that matter for the goals, and the texts that nothing else depends on.
+/// The reduced query: the assumptions that matter for the goals, and the sample values of independent strings.
 pub(super) struct Needed {
     pub(super) assumed: Vec<Term>,
     pub(super) texts: Model,
 }
 
 impl World<'_> {
-    /// Leaves out the texts of which nothing is known but what their own schema demands, and that is known to be possible.
+    /// Leaves out strings that are constrained only by their own schema, for which a valid sample is known.
     pub(super) fn needed(&self, goals: &[Term]) -> Needed {
         let in_goals: BTreeSet<Term> = self.terms.variables_of(goals).into_iter().collect();
         let mut open = vec![true; self.assumed.len()];
@@ -36,7 +36,7 @@ impl World<'_> {
         Needed { assumed: assumed.map(|(term, _)| *term).collect(), texts }
     }
 
-    /// The variables of assumptions that are not those of a text's own schema, or are those of another text's.
+    /// Collects the string variables that occur in assumptions other than those of their own schema.
     fn texts_elsewhere(&self) -> BTreeSet<Term> {
         let mut is_own = vec![false; self.assumed.len()];
         let mut elsewhere = BTreeSet::new();
@@ -51,8 +51,8 @@ impl World<'_> {
         elsewhere
     }
 
-    /// Asks once more, of objects whose texts are those that were found without a solver: what schemas demand and is not followed
-    /// they satisfy.
+    /// Writes another query with all strings fixed to their samples, which also satisfy the schema constraints that are not translated.
+    /// Empty if everything is translated.
     pub(super) fn asked_of_samples(&self, roots: &[Term]) -> String {
         if self.relaxed.is_empty() && self.guesses.made.is_empty() {
             return String::new();
@@ -67,7 +67,7 @@ impl World<'_> {
         script + &self.terms.asked(roots) + "(pop 1)\n"
     }
 
-    /// Whether an assumption is about more than one text and whether it is there.
+    /// Reports whether assumptions involve other strings or numbers than this variable.
     fn says_more(&self, variable: Term, variables: &[Term]) -> bool {
         variables
             .iter()
@@ -76,12 +76,12 @@ impl World<'_> {
 }
 
 impl Terms {
-    /// Asks whether what was said can be, and for which values of the terms' variables.
+    /// Writes a query for satisfiability and for the values of the terms' variables.
     pub(super) fn asked(&self, roots: &[Term]) -> String {
         self.asked_of(&self.variables_of(roots))
     }
 
-    /// Asks whether what was said can be, and for which values of some variables.
+    /// Writes a query for satisfiability and for the values of some variables.
     pub(super) fn asked_of(&self, variables: &[Term]) -> String {
         let names: Vec<String> = variables.iter().map(|term| self.name(*term)).collect();
         if names.is_empty() {

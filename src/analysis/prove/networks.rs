@@ -1,4 +1,4 @@
-//! Addresses, networks and URLs, as far as they are followed.
+//! Translates functions on IP addresses, networks (CIDR) and URLs.
 
 use admit_cel::syntax::{Expr, ExprId};
 
@@ -11,7 +11,7 @@ use super::term::{Sort, Term};
 use super::value::{Outcome, Url, Value};
 use super::{Undecided, undecided};
 
-/// First and last addresses, of version 4 and of version 6.
+/// First and last address of each range, for IPv4 and for IPv6.
 type Ranges = (&'static [(u32, u32)], &'static [(u128, u128)]);
 
 const fn v6(first_group: u16, bits: u32) -> (u128, u128) {
@@ -24,7 +24,7 @@ const UNSPECIFIED: Ranges = (&[(0, 0)], &[(0, 0)]);
 const LINK_LOCAL: Ranges = (&[(0xa9fe_0000, 0xa9fe_ffff)], &[v6(0xfe80, 10)]);
 const MULTICAST: Ranges = (&[(0xe000_0000, 0xefff_ffff)], &[v6(0xff00, 8)]);
 const BROADCAST: Ranges = (&[(u32::MAX, u32::MAX)], &[]);
-/// Four bits between what tells multicast and what tells the link are flags.
+/// The four bits between the multicast prefix and the scope are flags.
 const LINK_LOCAL_MULTICAST: Ranges = (
     &[(0xe000_0000, 0xe000_00ff)],
     &[
@@ -47,7 +47,7 @@ const LINK_LOCAL_MULTICAST: Ranges = (
     ],
 );
 
-/// Which addresses a function is about; none where it is no such function.
+/// Returns the ranges that a predicate such as `isLoopback` tests; `None` for any other function.
 const fn ranges_of(function: &str) -> Option<Ranges> {
     Some(match function.as_bytes() {
         b"isLoopback" => LOOPBACK,
@@ -59,7 +59,7 @@ const fn ranges_of(function: &str) -> Option<Ranges> {
 }
 
 impl Evaluator<'_, '_, '_> {
-    /// A function of addresses, networks or URLs; none where it is none of these.
+    /// Translates a function on addresses, networks or URLs; `None` for any other.
     pub(super) fn network_call(
         &mut self,
         function: &str,
@@ -218,7 +218,7 @@ impl Evaluator<'_, '_, '_> {
         })
     }
 
-    /// Whether a query is `{}`, where that is asked.
+    /// Returns whether a query map equals `{}`, if that is what is compared.
     pub(super) fn is_no_query(
         &mut self,
         left: ExprId,
@@ -245,7 +245,7 @@ impl Evaluator<'_, '_, '_> {
         }))
     }
 
-    /// How many keys the query of a URL has, where an expression is one: no more is known of them.
+    /// Returns the number of keys if the expression is the query of a URL; nothing else of a query is modelled.
     pub(super) fn keys_of_query(&mut self, query: ExprId) -> Option<Result<Outcome, Undecided>> {
         let Expr::Call { function, target: Some(url), .. } = self.ast.expr(query) else { return None };
         if **function != *"getQuery" {
@@ -267,7 +267,7 @@ impl World<'_> {
         }
     }
 
-    /// The text of an address in its canonical form. Whatever the number is, there is one.
+    /// Returns the canonical string of an address. Every number has one.
     pub(super) fn written_address(&mut self, address: Address) -> Result<Term, Undecided> {
         if let Some((_, text)) = self.readings.written.iter().find(|(known, _)| *known == address) {
             return Ok(*text);
@@ -307,7 +307,7 @@ impl World<'_> {
         self.terms.or(&found)
     }
 
-    /// The first and the last address of a network.
+    /// Returns the first and the last address of a network.
     fn edges(&mut self, network: Network) -> Edges {
         let known = self.readings.edges.iter().find(|(known, _)| *known == network);
         if let Some((_, edges)) = known {
@@ -320,7 +320,7 @@ impl World<'_> {
             self.terms.known_int(prefix),
         ) {
             let rest = bits_past(is_v4, prefix);
-            // Of all addresses of version 6, half are below zero.
+            // Shifted by 2^127, half of all IPv6 addresses are negative.
             let (first, last) = match rest {
                 -1 => (i128::MIN, i128::MAX),
                 rest => ((number | rest) ^ rest, number | rest),
@@ -344,16 +344,16 @@ impl World<'_> {
         edges
     }
 
-    /// `rest` has a bit for each that is past the prefix.
+    /// Asserts the edges; `rest` is the mask of the bits after the prefix.
     fn assume_edges(&mut self, when: Term, number: Term, edges: Edges, nth: Term, rest: i128) {
         let terms = &mut self.terms;
         let (low, high) = (terms.le(edges.first, number), terms.le(number, edges.last));
         let mut parts = vec![low, high];
         let (least, most) = (terms.int(i128::MIN), terms.int(i128::MAX));
         match rest {
-            // All addresses of version 6.
+            // Prefix length 0: all IPv6 addresses.
             -1 => parts.extend([terms.eq(edges.first, least), terms.eq(edges.last, most)]),
-            // Half of them: as many as there are numbers, which is one more than the greatest number.
+            // Prefix length 1: the size, 2^127, exceeds `i128`.
             i128::MAX => {
                 let (zero, minus_one) = (terms.int(0), terms.int(-1));
                 let is_low = terms.lt(number, zero);
@@ -373,7 +373,7 @@ impl World<'_> {
     }
 }
 
-/// A bit for each that is past a prefix.
+/// Returns the mask of the bits after a prefix.
 fn bits_past(is_v4: bool, prefix: i128) -> i128 {
     let bits = if is_v4 { 32 } else { 128 };
     let free = u32::try_from(prefix).ok().and_then(|prefix| u32::checked_sub(bits, prefix)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Arithmetic, order, sizes and conversions, each as admit-cel has it.
+//! Translates arithmetic, order, `size` and conversions, with the semantics of admit-cel.
 
 use super::eval::Evaluator;
 use super::reader::{BILLION, Reader};
@@ -36,7 +36,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// On 64 bits: what does not fit is an error.
+    /// Computes with 64-bit integers; overflow is an error.
     fn whole(&mut self, function: &str, left: Term, right: Term) -> Outcome {
         let terms = &mut self.world.terms;
         let (zero, minus_one) = (terms.int(0), terms.int(-1));
@@ -100,13 +100,13 @@ impl Evaluator<'_, '_, '_> {
         Ok(self.world.good(Value::Int(size)))
     }
 
-    /// Nothing of the type of a value: what it is taken away from to negate it.
+    /// Returns the zero of a value's type, from which the value is subtracted to negate it.
     pub(super) fn nothing_of(&mut self, value: &Value) -> Value {
         let zero = self.world.terms.int(0);
         if let Value::Span(_) = value { Value::Span(zero) } else { Value::Int(zero) }
     }
 
-    /// Instants and durations: what leaves the range of either is an error.
+    /// Computes with timestamps and durations; leaving their range is an error.
     fn time(&mut self, function: &str, left: &Value, right: &Value) -> Outcome {
         let terms = &mut self.world.terms;
         let (value, beyond) = match (function, left, right) {
@@ -120,7 +120,7 @@ impl Evaluator<'_, '_, '_> {
             ("_+_", Value::Span(a), Value::Span(b)) => (Value::Span(terms.add(*a, *b)), None),
             ("_-_", Value::Span(a), Value::Span(b)) => (Value::Span(terms.sub(*a, *b)), None),
             ("_-_", Value::Instant(a), Value::Instant(b)) => {
-                // Whole seconds are made nanoseconds first, and that may be too much already.
+                // The difference is computed in nanoseconds from whole seconds first, which may already overflow.
                 let (from, to) = (terms.floor_quotient(*b, BILLION), terms.floor_quotient(*a, BILLION));
                 let seconds = terms.sub(to, from);
                 let bound = i64::MAX.div_euclid(BILLION);
@@ -140,7 +140,7 @@ impl Evaluator<'_, '_, '_> {
         Outcome { error, value }
     }
 
-    /// Whether a value is none that a function reads.
+    /// Returns whether a value is out of the range that a function reads.
     pub(super) fn outside(&mut self, number: Term, reader: Reader) -> Term {
         let terms = &mut self.world.terms;
         let Some((least, most)) = reader.bounds() else { return terms.bool(false) };
@@ -149,7 +149,7 @@ impl Evaluator<'_, '_, '_> {
         terms.or(&[low, high])
     }
 
-    /// The whole number that a text means: decimal digits, and perhaps a sign.
+    /// Parses a string as an integer: decimal digits with an optional sign.
     fn parsed(&mut self, text: Term) -> Outcome {
         let terms = &mut self.world.terms;
         let (zero, one) = (terms.int(0), terms.int(1));
@@ -168,7 +168,7 @@ impl Evaluator<'_, '_, '_> {
         Outcome { error: terms.or(&[is_none, low, high]), value: Value::Int(value) }
     }
 
-    /// The decimal digits of a whole number, and its sign.
+    /// Formats an integer: decimal digits with an optional sign.
     fn printed(&mut self, number: Term) -> Term {
         let terms = &mut self.world.terms;
         let zero = terms.int(0);

@@ -1,5 +1,5 @@
-//! Texts that are taken apart: addresses, networks and URLs. Of a constant text the engine says what its parts are; of parts it is
-//! known how they may be written.
+//! Defines the functions that parse a string into parts: addresses, networks and URLs. The engine parses constants; for given parts,
+//! this lists the strings that have them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
@@ -9,19 +9,18 @@ use admit_cel::{Bindings, Env, Evaluation, Mode, Opaque, Program, Type, Value, V
 use super::literal::Given;
 use super::term::Sort;
 
-/// A function that takes a text apart.
+/// A function that parses a string into parts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Parser {
-    /// `ip`: whether it is of version 4, its number, whether it is written in its canonical form.
+    /// `ip`: whether it is IPv4, its number, whether it is in canonical form.
     Address,
-    /// `cidr`: whether it is of version 4, the number of its address, the length of its prefix.
+    /// `cidr`: whether it is IPv4, the number of its address, its prefix length.
     Network,
-    /// `url`: scheme, host, name of the host, port, path, how many keys its query has, and whether it is read: what `isURL` takes,
-    /// `url` may not.
+    /// `url`: scheme, host, hostname, port, path, number of query keys, and whether `url` accepts it (`isURL` accepts more).
     Url,
 }
 
-/// Which parts of a URL are texts.
+/// The getters of a URL whose results are strings.
 pub(super) const URL_TEXTS: [&str; 5] = ["getScheme", "getHost", "getHostname", "getPort", "getEscapedPath"];
 
 static PROGRAMS: LazyLock<[Option<Program>; 5]> = LazyLock::new(|| {
@@ -32,12 +31,12 @@ static PROGRAMS: LazyLock<[Option<Program>; 5]> = LazyLock::new(|| {
         .map(|text| env.program(&env.compile(text).ok()?).ok())
 });
 
-/// The number of an address of version 6, in the order of addresses: half of them are below zero.
+/// Maps an IPv6 address to a signed number that keeps the order: half of the addresses are negative.
 pub(super) const fn number(address: u128) -> i128 {
     (address ^ (1 << 127)).cast_signed()
 }
 
-/// The number of an address, and whether it is of version 4.
+/// Returns whether an address is IPv4, and its number.
 fn numbered(address: IpAddr) -> (bool, i128) {
     match address {
         IpAddr::V4(address) => (true, i128::from(address.to_bits())),
@@ -54,7 +53,7 @@ impl Parser {
         }
     }
 
-    /// What the parts are.
+    /// Returns the sorts of the parts.
     pub(super) const fn sorts(self) -> &'static [Sort] {
         match self {
             Self::Address => &[Sort::Bool, Sort::Int, Sort::Bool],
@@ -63,7 +62,7 @@ impl Parser {
         }
     }
 
-    /// The parts of a text; none where it has none.
+    /// Parses a string; `None` if it is invalid.
     pub(super) fn parts(self, text: &str) -> Option<Vec<Given>> {
         let arena = bumpalo::Bump::new();
         let [ip, is_canonical, cidr, is_url, url] = &*PROGRAMS;
@@ -107,7 +106,7 @@ impl Parser {
         }
     }
 
-    /// Texts that have no parts, of several forms.
+    /// Returns invalid strings of several forms.
     pub(super) const fn unreadable(self) -> &'static [&'static str] {
         match self {
             Self::Address => {
@@ -118,7 +117,7 @@ impl Parser {
         }
     }
 
-    /// Texts of these parts first, and then others that have some of them or none.
+    /// Returns strings: first those with these parts, then others that share some or none of them.
     pub(super) fn spellings(self, parts: &[Given]) -> Vec<String> {
         let mut texts = match (self, parts) {
             (Self::Address, [Given::Bool(is_v4), Given::Int(number), ..]) => addresses(*is_v4, *number),
@@ -136,7 +135,7 @@ impl Parser {
             read.iter().zip(parts).filter(|(one, other)| one != other).count()
         });
         texts.dedup();
-        // Short ones, where the text has no room for these.
+        // Short strings, for fields with a small maximum length.
         texts.extend(self.usual().iter().map(|text| (*text).to_owned()));
         texts
     }
@@ -150,7 +149,7 @@ impl Parser {
     }
 }
 
-/// An address in the ways in which it may be written.
+/// Returns the spellings of an address.
 fn addresses(is_v4: bool, number: i128) -> Vec<String> {
     if is_v4 {
         return u32::try_from(number)
@@ -170,7 +169,7 @@ fn addresses(is_v4: bool, number: i128) -> Vec<String> {
     ]
 }
 
-/// URLs of these parts, and of others where they are no parts of any.
+/// Returns URLs with these parts, or similar ones if no URL has exactly these.
 fn urls(parts: &[Given]) -> Vec<String> {
     let mut wanted: Vec<&str> = Vec::new();
     let mut count = 0;

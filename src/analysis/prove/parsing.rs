@@ -1,5 +1,5 @@
-//! Texts that are taken apart, as [`super::reading`] has what is read of texts: the parts of a text are values of their own, as if the
-//! function were any; the same text has the same, and a constant those that the engine finds.
+//! Models strings that are parsed into parts. As in [`super::reading`], the parts are variables, as if the parser were uninterpreted:
+//! equal strings have equal parts, and for constants the engine computes them.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use super::sample;
 use super::term::{Sort, Term};
 use super::{Undecided, undecided};
 
-/// Texts that are taken apart in one question: each is compared with each.
+/// The maximum number of parsed strings in a query: all pairs of them are compared.
 const MOST_PARSED: usize = 100;
-/// Constants that are told to the solver as the engine takes them apart.
+/// The maximum number of constants whose parts are asserted.
 const MOST_FACTS: usize = 2_000;
-/// The first and the last of the addresses that are those of version 4, written as ones of version 6; none of them is read.
+/// The range of IPv4-mapped IPv6 addresses, which the parser rejects.
 const MAPPED: (u128, u128) = (0xffff_0000_0000, 0xffff_ffff_ffff);
 
 impl World<'_> {
-    /// The parts of a text.
+    /// Returns the terms for the parts of a string.
     pub(super) fn parsed(&mut self, parser: Parser, text: Term) -> Result<Parsed, Undecided> {
         self.check_size()?;
         let known = self.readings.parsed.iter().find(|known| known.parser == parser && known.text == text);
@@ -33,7 +33,7 @@ impl World<'_> {
             let parts = parts.unwrap_or_default();
             let parts = parser.sorts().iter().enumerate().map(|(at, sort)| match parts.get(at) {
                 Some(part) => self.given(part),
-                // Nobody looks at the parts of what has none.
+                // Parts of an invalid string are never used.
                 None => match sort {
                     Sort::Bool => self.terms.bool(false),
                     Sort::Int => self.terms.int(0),
@@ -71,7 +71,7 @@ impl World<'_> {
         }
     }
 
-    /// What the parts of any text are.
+    /// Asserts what holds for the parts of any string.
     fn assume_parts(&mut self, parsed: &Parsed) {
         let always = self.terms.bool(true);
         match (parsed.parser, parsed.parts.as_slice()) {
@@ -87,7 +87,7 @@ impl World<'_> {
                 let is_own = self.terms.or(&sides);
                 self.assume(is_v6, is_own);
                 if parsed.parser == Parser::Address {
-                    // There is one way to write an address of version 4.
+                    // IPv4 addresses have only one spelling.
                     self.assume(*is_v4, *last);
                 } else {
                     self.between(always, *last, Some(0), Some(128));
@@ -121,7 +121,7 @@ impl World<'_> {
         }
     }
 
-    /// The same text has the same parts, and an address of version 4 is written in one way.
+    /// Asserts that equal strings have equal parts, and that an IPv4 address has one spelling.
     fn assume_agreement(&mut self, parsed: &Parsed, other: &Parsed) {
         let same = self.terms.eq(parsed.text, other.text);
         let never_same = self.terms.known_bool(same) == Some(false);
@@ -151,7 +151,7 @@ impl World<'_> {
         }
     }
 
-    /// Tells the solver what the parts of the constants of a question are, and what texts say of their parts.
+    /// Asserts the parts of the constants of a query, and what the content of strings implies for their parts.
     pub(super) fn settle_parsed(&mut self, roots: &[Term], constants: &BTreeSet<String>) {
         let mut left = MOST_FACTS;
         let parsed = self.readings.parsed.clone();
@@ -174,7 +174,7 @@ impl World<'_> {
     fn settle_parts(&mut self, parsed: &Parsed, constant: &str) {
         let text = self.terms.text(constant);
         let parts = parsed.parser.parts(constant);
-        // Most constants are about something else.
+        // Most constants are unrelated to this string.
         if !self.terms.are_compared(parsed.text, text) && parts.is_none() {
             return;
         }
@@ -195,7 +195,7 @@ impl World<'_> {
         }
     }
 
-    /// What the pattern of a text says of its parts.
+    /// Asserts what the pattern of a string implies for its parts.
     fn settle_parts_of_pattern(&mut self, parsed: &Parsed) {
         const OCTET: &str = "([0-9]|[1-9][0-9]|1[0-9][0-9]|2[0-4][0-9]|25[0-5])";
         let Some((here, schema)) = self.text_places.get(&parsed.text).copied() else { return };
@@ -223,12 +223,12 @@ impl World<'_> {
         }
     }
 
-    /// Where rules look into a text, what its parts say of it.
+    /// Where rules inspect a string's content, asserts what its parts imply for it.
     fn settle_parts_of_text(&mut self, parsed: &Parsed, constants: &BTreeSet<String>) {
         let text = parsed.text;
         if let (Parser::Url, [scheme, .., is_read]) = (parsed.parser, parsed.parts.as_slice()) {
             let is_url = self.terms.and(&[parsed.good, *is_read]);
-            // What is taken and not read has a host without a scheme, or a fragment.
+            // A string that `isURL` accepts and `url` rejects has a host without scheme, or a fragment.
             let (slashes, hash) = (self.terms.text("//"), self.terms.text("#"));
             let odd = [self.terms.starts_with(text, slashes), self.terms.contains(text, hash)];
             let is_odd = self.terms.or(&odd);
@@ -266,7 +266,7 @@ impl World<'_> {
         self.assume(parsed.good, agrees);
     }
 
-    /// The empty text is no URL.
+    /// Asserts that the empty string is no URL.
     fn settle_empty_url(&mut self, parsed: &Parsed) {
         let nothing = self.terms.text("");
         if self.terms.are_compared(parsed.text, nothing) {
@@ -274,7 +274,7 @@ impl World<'_> {
         }
     }
 
-    /// The model with texts of the parts that it says, in one of several ways to write each.
+    /// Replaces the strings of a model by ones that have the model's parts, in the `nth` spelling.
     pub(super) fn with_parts(&self, model: &mut Model, nth: usize) {
         let variables = self.readings.parsed.iter().filter(|parsed| self.terms.is_variable(parsed.text));
         for (place, parsed) in variables.enumerate() {
@@ -301,7 +301,7 @@ impl World<'_> {
             let schema = self.text_places.get(&parsed.text).map(|(_, schema)| *schema);
             let is_allowed = |text: &&String| schema.is_none_or(|schema| sample::allows(schema, text));
             let allowed: Vec<&String> = texts.iter().filter(is_allowed).collect();
-            // Two texts may be one address in two ways; of URLs the first is the best.
+            // Two strings may be two spellings of one address; for URLs the first spelling is best.
             let at = match parsed.parser {
                 Parser::Url => nth.min(allowed.len().saturating_sub(1)),
                 _ => nth.saturating_add(place).checked_rem(allowed.len()).unwrap_or(0),
@@ -313,8 +313,7 @@ impl World<'_> {
     }
 }
 
-/// Whether there is one text alone of the parts, where it is a condition that tells it: addresses have one canonical form, and of
-/// networks those of version 4 do.
+/// Returns the condition under which the parts determine the string: canonical addresses, and IPv4 networks.
 fn canonical(parsed: &Parsed) -> Option<Term> {
     match (parsed.parser, parsed.parts.as_slice()) {
         (Parser::Address, [_, _, is_canonical]) => Some(*is_canonical),
@@ -323,7 +322,7 @@ fn canonical(parsed: &Parsed) -> Option<Term> {
     }
 }
 
-/// Whether a text may be a scheme, as it is read: in lower case.
+/// Reports whether a string may be a scheme as parsed, which is lower case.
 fn is_scheme(text: &str) -> bool {
     let may_be = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '+' | '-' | '.');
     text.starts_with(|c: char| c.is_ascii_lowercase()) && text.chars().all(may_be)

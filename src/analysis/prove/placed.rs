@@ -1,4 +1,4 @@
-//! The rules of a schema, each where it stands in objects that may be any.
+//! Evaluates the validation rules of a schema at each node of arbitrary objects where they apply.
 
 use std::rc::Rc;
 
@@ -16,34 +16,34 @@ use super::value::{Value, without_null};
 use super::view::UNDECLARED;
 use super::{Undecided, undecided};
 
-/// The objects of a request.
+/// The new and the old object of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Objects {
     pub(super) new: NodeId,
     pub(super) old: Option<NodeId>,
 }
 
-/// Rules, and the objects that they are asked about.
+/// A schema with rules, and the objects that they validate.
 pub(super) struct Asked<'r> {
     pub(super) schema: &'r Schema,
-    /// Where the schema stands in the document.
+    /// Path of the schema in the definition.
     pub(super) place: &'r str,
     pub(super) objects: Objects,
     pub(super) side: usize,
     pub(super) before: Option<Before<'r>>,
 }
 
-/// What rules are held against: of those that said the same before, nothing is asked.
+/// The old schema to compare with: rules that were the same in it are skipped.
 #[derive(Clone, Copy)]
 pub(super) struct Before<'r> {
     pub(super) schema: &'r Schema,
-    /// Whether only rules that look back are asked of what is seen to be as it was.
+    /// Whether ratcheting applies: unchanged values are validated only by transition rules.
     pub(super) forgives: bool,
-    /// The one property of the object that may have changed.
+    /// The only property of the object that may have changed.
     pub(super) changed: Option<&'static str>,
 }
 
-/// What one rule says where it is asked.
+/// The result of one rule at one node.
 #[derive(Clone, Debug)]
 pub(super) struct Verdict {
     pub(super) asked: Term,
@@ -52,14 +52,14 @@ pub(super) struct Verdict {
     pub(super) place: PlaceOf,
 }
 
-/// Where a rule stands: in the document, and in objects.
+/// The location of a rule: its path in the definition, and the field in objects.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct PlaceOf {
     pub(super) document: String,
     pub(super) object: String,
     pub(super) rule: Told,
     pub(super) looks_back: bool,
-    /// Whether it may be broken, since what it is about is seen to be as it was; it may not fail even so.
+    /// Whether ratcheting tolerates a violation because the value is unchanged; an evaluation error still counts.
     pub(super) is_forgiven: bool,
 }
 
@@ -71,35 +71,35 @@ impl Verdict {
     }
 }
 
-/// Rules that are not followed: why, and where they would be asked.
+/// Rules that cannot be translated: the reason, and where and when they would run.
 pub(super) type Open = (Undecided, Option<(PlaceOf, Term)>);
 
-/// Where rules are asked: a node of the schema and the objects' nodes there.
+/// A schema node with rules, and the objects' nodes there.
 struct Place<'r> {
     schema: &'r Schema,
     before: Option<&'r Schema>,
-    /// The path of the schema.
+    /// Path in the schema.
     path: String,
-    /// The field of objects, without indices and keys.
+    /// Path in objects, without indices and keys.
     field: String,
     is_root: bool,
-    /// Whether the value is written as it was, and whether that is seen.
+    /// Whether the value is unchanged, and whether ratcheting recognises that.
     is_same: bool,
     is_seen: bool,
     node: NodeId,
     old: Old,
 }
 
-/// The old value that belongs to a node.
+/// The old value correlated with a node.
 #[derive(Clone, Copy)]
 enum Old {
     None,
     Node(NodeId),
-    /// There may be one, and it is not followed which.
+    /// There may be one, but which is not modelled.
     Somewhere,
 }
 
-/// Whether there are rules below `allOf`, which servers run beside others.
+/// Reports whether rules exist under `allOf`, which servers run too.
 fn has_nested_rules(schema: &Schema) -> bool {
     let has = |part: &Schema| part.has_rules() || has_nested_rules(part);
     let below = schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
@@ -107,7 +107,7 @@ fn has_nested_rules(schema: &Schema) -> bool {
 }
 
 impl Asked<'_> {
-    /// What each rule says, and what of them is not followed.
+    /// Returns the result of each rule, and the rules that cannot be translated.
     pub(super) fn verdicts(&self, world: &mut World<'_>) -> (Vec<Verdict>, Vec<Open>) {
         let old = self.objects.old.map_or(Old::None, Old::Node);
         let place = Place {
@@ -176,14 +176,14 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         let Form::List { items, .. } = self.world.force(place.node)? else {
             return Err(undecided("rules of a list that is not followed").of(self.asked.side, &path));
         };
-        // Items that have another old one, or one where they had none, are asked about anew.
+        // Items that gain an old value, or get another one, are validated anew.
         let known = place.before.filter(|before| are_keyed_alike(before, place.schema));
         let before = known.and_then(|before| before.items.as_deref());
         let is_anew = Pair { new: place.schema, old: place.before }.is_keyed_anew();
         let pair = Pair { new: child, old: place.before.and_then(|before| before.items.as_deref()) };
         for (at, node) in items.iter().copied().enumerate() {
             let old = match place.old {
-                // Items of other lists have no old ones.
+                // Items of atomic lists and sets have no old values.
                 Old::None => Old::None,
                 _ if place.schema.list_type != Some(ListType::Map) => Old::None,
                 Old::Somewhere => Old::Somewhere,
@@ -191,7 +191,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             };
             let below = below(place, child, before, path.clone(), format!("{}[]", place.field));
             if is_anew {
-                // What is not found by its keys is a new item.
+                // An item without a counterpart by keys is new.
                 let earlier = items.get(..at);
                 let lost = self.world.lost(&place.schema.list_map_keys, earlier, node)?;
                 let asked = self.verdicts.len();
@@ -210,7 +210,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         Ok(())
     }
 
-    /// The item of an old list that has the keys of a new one.
+    /// Finds the item of the old list with the keys of a new one.
     fn old_item(&mut self, place: &Place<'_>, list: NodeId, item: NodeId) -> Result<Old, Undecided> {
         let Form::List { items, .. } = self.world.force(list)? else { return Ok(Old::Somewhere) };
         let (mut sources, mut earlier) = (Vec::new(), Vec::new());
@@ -371,7 +371,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         }
         self.world.evaluate_at(self.asked.side, &place_of.document);
         let (error, holds) = Evaluator::new(self.world, &scope, ast).run()?;
-        // What is of another type cannot be looked at.
+        // A value of the wrong type cannot be evaluated.
         wrong.push(error);
         let error = self.world.terms.or(&wrong);
         let holds = if place_of.is_forgiven { self.world.terms.bool(true) } else { holds };
@@ -379,7 +379,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
     }
 }
 
-/// The place below another one, but for its nodes.
+/// Returns the place of a child, without its nodes.
 fn below<'r>(
     place: &Place<'r>,
     schema: &'r Schema,
@@ -392,13 +392,13 @@ fn below<'r>(
     Place { schema, before, path, field, is_root, is_same, is_seen, node: place.node, old: Old::None }
 }
 
-/// Whether the fields that a rule reads are the same in two schemas.
+/// Reports whether the fields that a rule reads have equal schemas in both versions.
 fn reads_the_same(ast: &Ast, before: &Schema, schema: &Schema) -> bool {
     let Some(names) = fields::read_by(ast, [before, schema]) else { return false };
     fields::of_these(&stripped(before), &names) == fields::of_these(&stripped(schema), &names)
 }
 
-/// Whether two rules are refused for the same values.
+/// Reports whether two rules reject the same values.
 fn says_the_same(one: &Rule, other: &Rule) -> bool {
     one.rule == other.rule && (one.optional_old_self == Some(true)) == (other.optional_old_self == Some(true))
 }

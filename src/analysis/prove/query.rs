@@ -1,4 +1,4 @@
-//! The questions: what is asked of a solver, and what its answer means.
+//! Decides claims: builds the query of a claim, asks a solver and interprets its answer.
 
 use std::sync::Arc;
 
@@ -22,27 +22,27 @@ use super::view::View;
 use super::written::Step;
 use super::{Counterexample, Said, Solver, SolverError, Unconfirmed, Undecided, Verdict, undecided};
 
-/// A claim, and what it is about.
+/// A claim with the rules and the kind that it is about.
 #[derive(Debug)]
 pub struct Inquiry<'a> {
-    /// What is claimed.
+    /// The claim.
     pub question: Question,
     /// The kind of the objects.
     pub subject: &'a Subject,
-    /// The rules.
+    /// The rules that the claim is about.
     pub left: &'a Side,
-    /// What they are compared with.
+    /// The rules that they are compared with.
     pub right: Option<&'a Side>,
-    /// An expression that holds for the objects.
+    /// An expression assumed to hold for the objects.
     pub that: Option<&'a str>,
-    /// Items of lists and entries of maps that are thought of, where no fewer are declared.
+    /// The number of modelled items per list or map, unless the schema declares fewer.
     pub items: usize,
 }
 
-/// Small objects that are tried where a solver gives no answer.
+/// The number of small objects to try if the solver gives no answer.
 const FEW: usize = 1_000;
 
-/// What is sent to the solver for one operation.
+/// The query for one operation.
 #[derive(Debug)]
 struct Prepared<'s> {
     world: World<'s>,
@@ -51,10 +51,10 @@ struct Prepared<'s> {
 }
 
 impl<'a> Inquiry<'a> {
-    /// Decides the claim; without a solver, looks for objects that break it.
+    /// Decides the claim; without a solver, searches for counterexamples.
     ///
     /// # Errors
-    /// When the engine does not confirm what the solver found.
+    /// When the engine does not confirm the solver's counterexample.
     pub fn decide(
         &self,
         solver: Option<&mut (dyn Solver + '_)>,
@@ -79,7 +79,7 @@ impl<'a> Inquiry<'a> {
             Err(error) => return Ok(Verdict::Undecided(vec![undecided(error.message).of(0, "--that")])),
         };
         let mut solver = solver;
-        // Where nothing else is asked of a policy, nothing is known.
+        // Requests that a policy matches and that are not modelled leave the claim open.
         let sides = std::iter::once(self.left).chain(self.right).enumerate();
         let (mut up_to, mut open) =
             (None, sides.filter_map(|(at, side)| side.not_followed(at)).collect::<Vec<_>>());
@@ -91,7 +91,7 @@ impl<'a> Inquiry<'a> {
                 Verdict::Undecided(undecided) => open.extend(undecided),
             }
         }
-        // Creations and updates have much in common.
+        // Creations and updates share most reasons, which are listed once.
         let mut told: Vec<Undecided> = Vec::new();
         for undecided in open {
             if !told.contains(&undecided) {
@@ -102,7 +102,7 @@ impl<'a> Inquiry<'a> {
         Ok(if open.is_empty() { Verdict::Holds { up_to } } else { Verdict::Undecided(open) })
     }
 
-    /// What is known of the creations, or of the updates.
+    /// Decides the claim for creations or for updates.
     fn of_operation(
         &self,
         update: bool,
@@ -110,8 +110,8 @@ impl<'a> Inquiry<'a> {
         mut solver: Option<&mut (dyn Solver + '_)>,
         over: &dyn Fn() -> bool,
     ) -> Result<Verdict, Unconfirmed> {
-        // Where more is demanded of objects than their schema says, one is looked for first among those that likely are some: that
-        // there is none proves nothing.
+        // Where a server validates more than the schema, the first search is among objects that are likely valid: finding none there
+        // proves nothing.
         if self.subject.likely.is_some()
             && let Ok(mut prepared) = self.prepare(Sureness::Likely, update, that)
         {
@@ -126,7 +126,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// A side whose schema is not that of the objects.
+    /// Returns a definition whose schema differs from the subject's.
     fn other_schema(&self) -> Option<(usize, &'a Side)> {
         let mut compared = std::iter::once(self.left).chain(self.right).enumerate();
         compared.find(|(_, side)| match &side.rules {
@@ -135,7 +135,7 @@ impl<'a> Inquiry<'a> {
         })
     }
 
-    /// Of definitions whose schemas differ, too: what can be created. None where rules look at what was there before.
+    /// Compares definitions with different schemas, for creations only. `None` if rules read the old object.
     fn across(&self, right: &Side, solver: &mut dyn Solver, over: &dyn Fn() -> bool) -> Option<Verdict> {
         let (Rules::Definition(left), Rules::Definition(right)) = (&self.left.rules, &right.rules) else {
             return None;
@@ -168,10 +168,10 @@ impl<'a> Inquiry<'a> {
         Some(if open.is_empty() { Verdict::Holds { up_to: bound } } else { Verdict::Undecided(open) })
     }
 
-    /// Whether creations and updates are asked about.
+    /// Lists the operations to decide: creations, updates or both.
     fn operations(&self, that: Option<&Side>) -> Vec<bool> {
         let sides: Vec<&Side> = std::iter::once(self.left).chain(self.right).collect();
-        // Of policies, what they match says which requests there are, and not what is assumed of them.
+        // For policies, the match constraints determine the requests; an assumption does not.
         let that = that.filter(|that| matches!(that.rules, Rules::Definition(_)));
         let looks_back = sides.iter().copied().chain(that).any(|side| rules::looks_back(&side.rules));
         let creates = |side: &&Side| match &side.rules {
@@ -231,14 +231,14 @@ impl<'a> Inquiry<'a> {
         }
         world.assume_stable(&self.subject.stable, objects).map_err(one)?;
         let are_cut = world.is_bounded;
-        // Where more is demanded than schemas say, what they demand is no object yet: it is completed in another way.
+        // Where a server validates more than the schema, the smallest object is not valid yet and is completed elsewhere.
         if self.subject.demands_more().is_none() {
             for id in std::iter::once(new).chain(old) {
                 world.complete(id, DEPTH).map_err(one)?;
             }
         }
-        // No rule looked at the lists and maps that only complete an object: with fewer items in them it is one too, and the rules
-        // say the same. Alternatives could ask for many items of one where something else is so.
+        // Rules did not read the lists and maps that only complete an object, so the result holds for any number of items in them. With
+        // alternatives (`anyOf`), the number could depend on other fields.
         if !has_alternatives(schema) {
             world.is_bounded = are_cut;
         }
@@ -246,7 +246,7 @@ impl<'a> Inquiry<'a> {
         Ok(Prepared { world, objects, broken })
     }
 
-    /// A policy sees objects with the status that a server leaves them, where one request writes that and another the rest.
+    /// Shares the status between old and new object where one request writes it and another writes the rest.
     fn share_what_stays(&self, world: &mut World<'_>, objects: Objects) -> Result<(), Undecided> {
         let Some(ways) = self.ways().filter(|_| self.subject.splits_status()) else { return Ok(()) };
         let Some(old) = objects.old else { return world.forget(objects.new, "status") };
@@ -280,7 +280,7 @@ impl<'a> Inquiry<'a> {
             Err(SolverError::Broken(why)) => return Ok(Verdict::Undecided(vec![undecided(why)])),
         };
         match answers.first() {
-            // Of texts that are all in more parts nothing was asked.
+            // The claim was not tested for strings that always split into more parts than modelled.
             Some(Sat::No) if answers.iter().rev().take(prepared.world.cut_texts.len()).any(is_no) => {
                 let what = format!("texts in more than {} parts", prepared.world.items);
                 return Ok(Verdict::Undecided(vec![undecided(what)]));
@@ -321,7 +321,7 @@ impl<'a> Inquiry<'a> {
             let what = format!("what the schema demands and is not followed: {}", left_out.join(", "));
             return Ok(Verdict::Undecided(vec![undecided(what)]));
         }
-        // What the solver printed until its time was over may be half of a model.
+        // Output printed before the timeout may be an incomplete model.
         if over() {
             return Ok(Verdict::Undecided(vec![undecided(SolverError::TimedOut.to_string())]));
         }
@@ -340,7 +340,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    /// Where a solver gives no answer, a few small objects may.
+    /// Tries a few small objects where the solver gave no answer.
     fn tried(
         &self,
         prepared: &Prepared<'_>,
@@ -352,7 +352,7 @@ impl<'a> Inquiry<'a> {
         found.unwrap_or_else(|_| Verdict::Undecided(vec![undecided(why)]))
     }
 
-    /// A small object that breaks the claim, or how many do not.
+    /// Searches small objects for a counterexample; else returns how many were tried.
     fn searched(
         &self,
         prepared: &Prepared<'_>,
@@ -376,7 +376,7 @@ impl<'a> Inquiry<'a> {
         Err(tried)
     }
 
-    /// What a model means: with what else is demanded of objects, and without.
+    /// Builds the request of a model: completed with what else a server requires, and as it is.
     fn requests(&self, prepared: &Prepared<'_>, model: &Model) -> Vec<(Json, Option<Json>)> {
         let object = |id: NodeId| prepared.world.object(id, model).ok();
         let (new, old) = (object(prepared.objects.new), prepared.objects.old.map(object));
@@ -388,12 +388,12 @@ impl<'a> Inquiry<'a> {
         found
     }
 
-    /// Through what a policy matches updates; none of the rules of a definition.
+    /// Returns the subresources whose updates a policy matches; `None` for definitions.
     fn ways(&self) -> Option<&[String]> {
         requests_of(self.left).map(|(_, updates)| updates)
     }
 
-    /// The request as a server reads it, if it is one and breaks the claim.
+    /// Returns the request as the server reads it, if it is valid and breaks the claim.
     fn confirmed(&self, request: &(Json, Option<Json>), that: Option<&Side>) -> Option<Counterexample> {
         let taken = self.subject.taken(&request.0, request.1.as_ref(), self.ways());
         taken.into_iter().find_map(|taken| self.breaks(taken, request, that))
@@ -423,7 +423,7 @@ impl<'a> Inquiry<'a> {
     }
 }
 
-/// Whether a policy matches creations, and which updates; none for the rules of a definition.
+/// Returns whether a policy matches creations, and which updates it matches; `None` for definitions.
 fn requests_of(side: &Side) -> Option<(bool, &[String])> {
     match &side.rules {
         Rules::Definition(_) => None,

@@ -1,33 +1,33 @@
-//! What may be claimed, and what breaks it.
+//! Defines the claims, and when a request breaks one.
 
 use super::Said;
 use super::document::World;
 use super::rules::Ruling;
 use super::term::Term;
 
-/// What is claimed.
+/// A claim about one side or about two.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Question {
-    /// The right side refuses what the left one refuses, and nothing else.
+    /// The right side denies exactly what the left one denies.
     Equivalent,
-    /// What the left side lets through, the right one does.
+    /// The right side admits everything that the left one admits.
     Implies,
-    /// The left side refuses nothing.
+    /// The left side denies nothing.
     NeverDenies,
-    /// The left side refuses everything.
+    /// The left side denies everything.
     AlwaysDenies,
     /// No expression of the left side fails.
     NoErrors,
 }
 
 impl Question {
-    /// Whether two sides are compared.
+    /// Reports whether the claim compares two sides.
     #[must_use]
     pub const fn compares(self) -> bool {
         matches!(self, Self::Equivalent | Self::Implies)
     }
 
-    /// Whether what was said breaks the claim.
+    /// Reports whether these verdicts on a request break the claim.
     pub(super) fn is_broken(self, said: &[Said]) -> bool {
         let denied = |at: usize| said.get(at).is_some_and(|said| said.denied);
         match self {

@@ -1,5 +1,5 @@
-//! Functions that read a text as something else: a quantity, an instant, a duration. Of a constant text the engine says what is read;
-//! of what was read it is known how it may be written.
+//! Defines the functions that parse a string to a number: quantities, timestamps, durations. The engine parses constants; for a given
+//! result, this lists the strings that parse to it.
 
 use std::sync::LazyLock;
 
@@ -8,18 +8,18 @@ use admit_cel::{
     Version,
 };
 
-/// Nanoseconds of a second, and billionths of one.
+/// Nanoseconds per second, and the scale of quantities.
 pub(super) const BILLION: i64 = 1_000_000_000;
 const DAY: i128 = 86_400 * BILLION as i128;
 
-/// One of these functions.
+/// A function that parses a string to a number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Reader {
-    /// `quantity`: billionths.
+    /// `quantity`, in billionths.
     Quantity,
-    /// `timestamp`: nanoseconds since 1970.
+    /// `timestamp`, in nanoseconds since 1970.
     Instant,
-    /// `duration`: nanoseconds.
+    /// `duration`, in nanoseconds.
     Span,
     /// Fields of the formats `date-time`, `date` and `duration`.
     DateTimeField,
@@ -27,19 +27,19 @@ pub(super) enum Reader {
     SpanField,
 }
 
-/// What is read of a text.
+/// The result of parsing a string.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Read {
     pub(super) value: i128,
-    /// Of a quantity, what `asInteger` gives.
+    /// For a quantity, the result of `asInteger`.
     pub(super) integer: Option<i64>,
 }
 
-/// The text is one that is read; what is read of it is too large to be written out.
+/// The string is valid, but its value is too large to model.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TooLarge;
 
-/// Of the functions; none of fields.
+/// Compiled CEL programs of the functions; fields need none.
 struct Programs {
     quantity: Option<Program>,
     instant: Option<Program>,
@@ -68,7 +68,7 @@ impl Reader {
         }
     }
 
-    /// What the engine reads of a text; none where that is an error.
+    /// Parses a string with the engine; `None` if that is an error.
     pub(super) fn read(self, text: &str) -> Result<Option<Read>, TooLarge> {
         let arena = bumpalo::Bump::new();
         let field = |decl: &'static DeclType| Value::from_node(&arena, Node::String(text), Some(decl)).ok();
@@ -100,12 +100,12 @@ impl Reader {
         })
     }
 
-    /// Texts of which nothing is read, of several forms; and some that are, for expressions that ask for their form before.
+    /// Returns strings of several forms that are invalid, and a few valid ones for expressions that test the form first.
     pub(super) const fn unreadable(self) -> &'static [&'static str] {
         match self {
-            // One that the format allows, too.
+            // This one satisfies the format and still cannot be parsed.
             Self::DateTimeField => &["2000-01-01T00:00:00x1z"],
-            // An exponent with a fraction is in the pattern that generators write.
+            // The pattern that generators write allows an exponent with a fraction.
             Self::Quantity => &["x", "", "1e1.5", "1E+1.5", "1.1.1", "a1"],
             Self::Instant => &["x", "", "2000-13-01T00:00:00Z", "2000-01-01"],
             Self::Span => &[
@@ -125,7 +125,7 @@ impl Reader {
         }
     }
 
-    /// Texts of which this is read, of several forms.
+    /// Returns strings of several forms that parse to this value.
     pub(super) fn spellings(self, value: i128, is_integer: bool) -> Vec<String> {
         let mut texts = match self {
             Self::Quantity => quantities(value, is_integer),
@@ -142,11 +142,11 @@ impl Reader {
         texts
     }
 
-    /// The least and the greatest that is read; none of quantities.
+    /// Returns the least and the greatest result; `None` for quantities.
     pub(super) fn bounds(self) -> Option<(i128, i128)> {
         let seconds = |seconds: i64| i128::from(seconds).saturating_mul(i128::from(BILLION));
-        // 0001-01-01T00:00:00Z and the second before 10000-01-01T00:00:00Z; the same with the year 0, and with the last midnight; and
-        // with offsets of less than two days.
+        // `timestamp`: from 0001-01-01T00:00:00Z to the second before 10000-01-01T00:00:00Z. The field formats start at year 0, `date`
+        // ends at the last midnight, and offsets may add up to two days.
         const INSTANTS: (i64, i64) = (-62_135_596_800, 253_402_300_799);
         const DATES: (i64, i64) = (-62_167_219_200, 253_402_214_400);
         const DATE_TIMES: (i64, i64) = (-62_167_392_000, 253_402_473_599);
@@ -160,17 +160,17 @@ impl Reader {
         }
     }
 
-    /// Whether every text that the format of a field allows is read.
+    /// Reports whether every string valid for the field's format can be parsed.
     pub(super) const fn always_reads(self) -> bool {
         matches!(self, Self::DateField | Self::SpanField)
     }
 
-    /// Whether durations are read.
+    /// Reports whether it parses durations.
     pub(super) const fn is_span(self) -> bool {
         matches!(self, Self::Span | Self::SpanField)
     }
 
-    /// What it reads is a multiple of this.
+    /// The unit of which every result is a multiple.
     pub(super) const fn grain(self) -> Option<i128> {
         match self {
             Self::DateField => Some(DAY),
@@ -186,7 +186,7 @@ fn quantities(value: i128, is_integer: bool) -> Vec<String> {
     let digits = format!("{rest:09}");
     let mut texts = match (rest, is_integer) {
         (0, true) => vec![format!("{sign}{whole}")],
-        // With a fraction, it is a whole number that does not convert to one.
+        // With a fraction, the integer does not convert with `asInteger`.
         (0, false) => vec![format!("{sign}{whole}.0")],
         _ => vec![format!("{sign}{whole}.{}", digits.trim_end_matches('0'))],
     };
@@ -201,7 +201,7 @@ fn quantities(value: i128, is_integer: bool) -> Vec<String> {
     texts
 }
 
-/// In hours, minutes, seconds and parts of them, as far as they are there; and in each of them alone.
+/// Writes a duration in hours, minutes, seconds and fractions, combined and each unit alone.
 fn spans(value: i128) -> Vec<String> {
     const UNITS: [(u128, &str); 6] = [
         (3_600_000_000_000, "h"),

@@ -1,6 +1,6 @@
-//! Texts that are read as something else. What is read is a value of its own, as if the function were any: the same text is read as
-//! the same, and a constant as the engine reads it. So what is proved holds, and an object that is found is told with texts of which
-//! that is read, if the engine confirms it.
+//! Models strings that are parsed to numbers. A result is a variable, as if the function were uninterpreted: equal strings have equal
+//! results, and for constants the engine computes them. So proofs hold; a counterexample gets strings that parse to the model's
+//! numbers, and is reported if the engine confirms it.
 
 use std::collections::BTreeSet;
 
@@ -13,15 +13,15 @@ use super::sample;
 use super::term::{Constant, Sort, Term};
 use super::{Undecided, undecided};
 
-/// Texts that are read in one question: each is compared with each.
+/// The maximum number of parsed strings in a query: all pairs of them are compared.
 const MOST_READINGS: usize = 200;
-/// Ways to write a text that are tried.
+/// The number of spellings to try per string.
 const SPELLINGS: usize = 11;
-/// Constants that are told to the solver as the engine reads them.
+/// The maximum number of constants whose results are asserted.
 const MOST_FACTS: usize = 4_000;
 
 impl World<'_> {
-    /// Says which function is not followed, and where.
+    /// Records a function that is modelled approximately, and where it is used.
     pub(super) fn note_reading(&mut self, what: &str, span: Option<admit_cel::Span>) {
         let (side, field) = &self.guesses.at;
         let mut note = undecided(what);
@@ -32,7 +32,7 @@ impl World<'_> {
         }
     }
 
-    /// What a function reads of a text.
+    /// Returns the terms for the result of a function on a string.
     pub(super) fn reading(&mut self, reader: Reader, text: Term) -> Result<Reading, Undecided> {
         self.check_size()?;
         let known = self.readings.read.iter().find(|known| known.reader == reader && known.text == text);
@@ -124,7 +124,7 @@ impl World<'_> {
         }
     }
 
-    /// That a value is a multiple, under a condition.
+    /// Assumes that a value is a multiple of `grain`, under a condition.
     fn assume_grain(&mut self, when: Term, value: Term, grain: i128) {
         let (count, grain) = (self.terms.variable(Sort::Int), self.terms.int(grain));
         let multiple = self.terms.mul(count, grain);
@@ -132,7 +132,7 @@ impl World<'_> {
         self.assume(when, same);
     }
 
-    /// Tells the solver what is read of the constants of a question, and what the languages of texts say of what is read of them.
+    /// Asserts the results for the constants of a query, and what the strings' patterns imply for their results.
     pub(super) fn settle(&mut self, roots: &[Term]) {
         if self.readings.read.is_empty()
             && self.readings.derived.is_empty()
@@ -167,7 +167,7 @@ impl World<'_> {
 
     fn settle_constant(&mut self, reading: &Reading, constant: &str) {
         let text = self.terms.text(constant);
-        // Most constants are about something else.
+        // Most constants are unrelated to this string.
         let read = reading.reader.read(constant);
         if !self.terms.are_compared(reading.text, text) && !matches!(read, Ok(Some(_))) {
             return;
@@ -189,7 +189,7 @@ impl World<'_> {
         self.assume(same, agrees);
     }
 
-    /// What the pattern of a text says of what is read of it.
+    /// Asserts what the pattern of a string implies for its result.
     fn settle_pattern(&mut self, reading: &Reading) {
         let Some((here, schema)) = self.text_places.get(&reading.text).copied() else { return };
         let Some(pattern) = schema.checks.pattern.as_ref().map(|pattern| pattern.text().to_owned()) else {
@@ -197,9 +197,9 @@ impl World<'_> {
         };
         let is_within = |outer: &str| inclusion::is_within(&pattern, outer) == Some(true);
         let certain = match reading.reader {
-            // Exponents of few digits: what is longer may be too long.
+            // Only exponents of few digits: longer ones may overflow.
             Reader::Quantity => r"^[+-]?[0-9]+(\.[0-9]*)?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?$",
-            // Few digits, and few of them: what is longer may be too long.
+            // Only few digits and few terms: longer ones may overflow.
             Reader::Span => r"^[+-]?([0-9]{1,5}(ns|us|ms|s|m|h)){1,20}$",
             _ => return,
         };
@@ -219,8 +219,8 @@ impl World<'_> {
         }
     }
 
-    /// The model with texts of which that is read which it says; and with durations rounded, since expressions and patterns may
-    /// ask for texts that say no more than milliseconds or seconds.
+    /// Returns models with strings that parse to the model's numbers; also with durations rounded, since expressions and patterns may
+    /// require strings without fractions of milliseconds or seconds.
     pub(super) fn respellings(&self, model: &Model) -> Vec<Model> {
         const GRAINS: [i128; 3] = [1_000_000, 1_000_000_000, 60_000_000_000];
         let of_spans = self.readings.read.iter().filter(|reading| reading.reader.is_span());
@@ -244,12 +244,12 @@ impl World<'_> {
         found
     }
 
-    /// The model with texts of which that is read which it says.
+    /// Returns the model with strings that parse to its numbers.
     pub(super) fn respelled(&self, model: &Model) -> Model {
         self.spelled(model, 0)
     }
 
-    /// The same, in one of several ways to write each text.
+    /// Returns the model with the `nth` spelling of each string.
     fn spelled(&self, model: &Model, nth: usize) -> Model {
         let mut model = model.clone();
         for reading in self.readings.read.iter().filter(|reading| self.terms.is_variable(reading.text)) {
@@ -293,7 +293,7 @@ impl World<'_> {
     }
 }
 
-/// A number as a multiple of another one, below it or above it.
+/// Rounds a number to a multiple of `grain`, up or down.
 fn round(given: &Given, grain: i128, up: bool) -> Given {
     let Given::Int(value) = given else { return given.clone() };
     let below = value.div_euclid(grain).saturating_mul(grain);

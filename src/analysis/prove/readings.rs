@@ -1,4 +1,4 @@
-//! What is read of the texts of a question.
+//! Holds the results of parsing, deriving and searching strings in a query.
 
 use std::rc::Rc;
 
@@ -8,35 +8,35 @@ use super::reader::Reader;
 use super::term::Term;
 use super::zones::Offsets;
 
-/// What is read of a text.
+/// The result of parsing a string to a number.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     pub(super) reader: Reader,
     pub(super) text: Term,
-    /// Whether it is no error.
+    /// Whether the string is valid.
     pub(super) good: Term,
-    /// Billionths, or nanoseconds.
+    /// The value, in billionths or nanoseconds.
     pub(super) value: Term,
-    /// Of a quantity: whether it converts to a whole number, and to which.
+    /// For a quantity: whether it converts to an integer, and to which.
     pub(super) is_integer: Term,
     pub(super) integer: Term,
-    /// Of a quantity: whether it may have more digits than are written out.
+    /// For a quantity: whether it may have more digits than are modelled.
     pub(super) is_far: Term,
 }
 
-/// What is made of a text.
+/// A function from strings to strings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Derivation {
-    /// Its ASCII letters in one case.
+    /// Converts ASCII letters to one case.
     Lower,
     Upper,
-    /// Without white space at its ends.
+    /// Trims white space at both ends.
     Trimmed,
-    /// The first match of a pattern.
+    /// Finds the first match of a pattern.
     Found(Rc<str>),
 }
 
-/// A text, and what is made of it.
+/// A string, and the result of a function on it.
 #[derive(Clone, Debug)]
 pub(super) struct Derived {
     pub(super) derivation: Derivation,
@@ -44,26 +44,26 @@ pub(super) struct Derived {
     pub(super) value: Term,
 }
 
-/// The parts of a text.
+/// The result of parsing a string into parts.
 #[derive(Clone, Debug)]
 pub(super) struct Parsed {
     pub(super) parser: Parser,
     pub(super) text: Term,
-    /// Whether it has any.
+    /// Whether the string is valid.
     pub(super) good: Term,
-    /// As [`Parser::sorts`] has them.
+    /// The parts, of the sorts that [`Parser::sorts`] lists.
     pub(super) parts: Vec<Term>,
 }
 
-/// An address of a network.
+/// An IP address.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Address {
     pub(super) is_v4: Term,
-    /// In the order of addresses; see [`super::parser::number`].
+    /// Its number, in address order; see [`super::parser::number`].
     pub(super) number: Term,
 }
 
-/// An address, and how many of its first bits are those of a network.
+/// A network: an address and a prefix length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Network {
     pub(super) address: Address,
@@ -77,7 +77,7 @@ pub(super) struct Edges {
     pub(super) last: Term,
 }
 
-/// Where a part is found last in a text.
+/// The last position of a substring in a string.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Last {
     pub(super) text: Term,
@@ -85,7 +85,7 @@ pub(super) struct Last {
     pub(super) position: Term,
 }
 
-/// What is read in a question.
+/// All results in a query.
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     pub(super) read: Vec<Reading>,
@@ -93,10 +93,10 @@ pub(super) struct Readings {
     pub(super) parsed: Vec<Parsed>,
     pub(super) edges: Vec<(Network, Edges)>,
     pub(super) last: Vec<Last>,
-    /// Addresses that are written, each as its text.
+    /// Addresses that are formatted, each with its string.
     pub(super) written: Vec<(Address, Term)>,
-    /// How far a zone is from UTC at an instant that is later than is written out.
+    /// Offsets of zones from UTC at timestamps later than the table of changes covers.
     pub(super) offsets: Vec<(Term, Rc<Offsets>, Term)>,
-    /// Which functions are not followed, if an object that is found turns out to be none.
+    /// Functions modelled approximately: the reasons to report if a counterexample is not confirmed.
     pub(super) notes: Vec<Undecided>,
 }

@@ -1,4 +1,4 @@
-//! One step of an upgrade: what is written, as both definitions see it, and each keyword and rule that may refuse it anew.
+//! Decides one step of an upgrade: models the request as both definitions see it, and each keyword and rule that may newly reject it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -19,29 +19,29 @@ use super::whole::whole;
 use super::written::{Step, Trial};
 use super::{Counterexample, Solver, Undecided, undecided};
 
-/// What is known of one step; [`super::Upgrade`] has an example.
+/// The result for one step; [`super::Upgrade`] has an example.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Keywords and rules of the new definition that refuse what the old one lets through.
+    /// Keywords and rules of the new definition that reject what the old one accepts.
     pub breaks: Vec<Break>,
-    /// Those of which it is not known.
+    /// Those that are undecided.
     pub undecided: Vec<Undecided>,
-    /// With neither: it holds for objects whose lists and maps have no more items.
+    /// If both lists are empty: the result covers objects whose lists and maps have at most this many items.
     pub up_to: Option<usize>,
 }
 
-/// One reason why something is refused that was not; [`super::Upgrade`] has an example.
+/// A reason why a request is newly rejected; [`super::Upgrade`] has an example.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Break {
-    /// The keyword or rule in the new definition.
+    /// Path of the keyword or rule in the new definition.
     pub place: String,
-    /// The field of objects, without indices and keys.
+    /// Path of the field in objects, without indices and keys.
     pub field: String,
-    /// A request that shows it: what is written and what stands, and what both definitions say.
+    /// An example: a request, the existing object, and the verdicts of both definitions.
     pub found: Counterexample,
 }
 
-/// The schemas of one version, as objects are seen through them.
+/// The schemas of one version, through which objects are read.
 pub(super) struct Seen {
     typed: Schema,
     rules: Schema,
@@ -62,32 +62,32 @@ impl Seen {
     }
 }
 
-/// Values that a solver is asked for at once: of each change, of all variables.
+/// The maximum number of values to request from a solver at once: changes times variables.
 const MOST_VALUES: usize = 60_000;
 
-/// What is asked of many changes.
+/// A query about many changes.
 pub(super) struct Many<'m> {
     pub(super) assumed: &'m [Term],
     pub(super) goals: &'m [Term],
     pub(super) texts: &'m Model,
 }
 
-/// Everything that is needed to ask once more.
+/// What further queries need.
 pub(super) struct Round<'r> {
     pub(super) many: &'r Many<'r>,
     pub(super) trial: &'r Trial<'r>,
     pub(super) over: &'r dyn Fn() -> bool,
 }
 
-/// What may be refused anew, and the objects of which it is.
+/// The modelled request and the changes that may reject it.
 pub(super) struct Question<'s> {
     pub(super) world: World<'s>,
-    /// What is written, as it is told: the object, and for a status the stored one.
+    /// The request as reported: the object, and for a status update the stored object.
     roots: (NodeId, Option<NodeId>),
     pub(super) changes: Vec<Change>,
-    /// What the old definition asks and is not followed.
+    /// Constraints of the old definition that are not translated.
     left_out: BTreeSet<String>,
-    /// When each change is refused where nothing keeps rules from being run.
+    /// For each change, when it is reported: rules do not run after some violations.
     pub(super) unblocked: Vec<Term>,
 }
 
@@ -103,7 +103,7 @@ impl<'s> Question<'s> {
         world.guesses.are_allowed = true;
         let stored = root(&mut world, &old.typed)?;
         let body = if step == Step::Status { Some(root(&mut world, &old.typed)?) } else { None };
-        // As the old definition sees the update of a status: all but the status is what it was.
+        // For the old definition, a status update leaves everything but the status unchanged.
         let yes = world.terms.bool(true);
         let read = |world: &mut World<'s>, of: NodeId, schema: &'s Schema| {
             let made = world.made(schema, yes, vec![(yes, Origin::Node(of))].into(), false)?;
@@ -127,7 +127,7 @@ impl<'s> Question<'s> {
         if step == Step::Create && new.has_status {
             world.forget(written, "status")?;
         }
-        // A status that is dropped from now on was there for all that is demanded of objects, what stays the same included.
+        // If the new version starts to drop the status on creation, unchanged constraints may fail without it, so all are judged.
         let known = (step != Step::Create || old.has_status || !new.has_status).then_some(old);
         let mut changes = judged(&mut world, written, known, new, step)?;
         let old_object = (step != Step::Create).then_some(before);
@@ -192,7 +192,7 @@ impl<'s> Question<'s> {
         report
     }
 
-    /// Notes that a change refuses nothing anew.
+    /// Records that a change rejects nothing new.
     pub(super) fn holds(&self, change: &Change, is_vacuous: bool, report: &mut Report) {
         if is_vacuous {
             let what = format!("texts in more than {} parts", self.world.items);
@@ -202,7 +202,7 @@ impl<'s> Question<'s> {
         }
     }
 
-    /// The first of some models whose object the engine confirms.
+    /// Returns the first model whose object the engine confirms.
     pub(super) fn shown(
         &self,
         change: &Change,
@@ -219,8 +219,8 @@ impl<'s> Question<'s> {
         None
     }
 
-    /// Whether no object is left of which something was asked: texts that are all in more parts than are thought of. What was not
-    /// answered about that is asked once more.
+    /// Reports whether the query covered no object because some string always splits into more parts than modelled. Asks again if that
+    /// was not answered.
     pub(super) fn is_vacuous(
         &self,
         answered: Option<&[Sat]>,
@@ -239,7 +239,7 @@ impl<'s> Question<'s> {
         !answers(solver, &script, 4).is_ok_and(|answers| is_there(&answers))
     }
 
-    /// Asks whether the texts that are thought of in few parts may be there.
+    /// Asks whether the strings whose number of parts is limited can be present.
     pub(super) fn ask_of_texts(&self, script: &mut String) {
         for there in &self.world.cut_texts {
             let _ = writeln!(
@@ -250,7 +250,7 @@ impl<'s> Question<'s> {
         }
     }
 
-    /// Why it is not known whether something is refused anew.
+    /// Explains why a change is undecided.
     pub(super) fn why(&self, change: &Change, answer: &[Sat]) -> Undecided {
         if !answer.iter().any(|answer| matches!(answer, Sat::Yes(_))) {
             return undecided("the solver gave up");
@@ -278,7 +278,7 @@ impl<'s> Question<'s> {
         Some((object, stored))
     }
 
-    /// All that is assumed, and the names of what is asked.
+    /// Writes all assumptions, and the definitions of the goals.
     pub(super) fn preamble(&self, assumed: &[Term], goals: &[Term]) -> String {
         let terms = &self.world.terms;
         let roots: Vec<Term> = assumed.iter().chain(goals).chain(&self.world.cut_texts).copied().collect();
@@ -290,7 +290,7 @@ impl<'s> Question<'s> {
         script
     }
 
-    /// For each change: whether there is such an object, and whether there is one that nothing else is refused of.
+    /// Asks for each change: is there an object that shows it, and is there one that nothing else rejects?
     pub(super) fn script(&self, assumed: &[Term], goals: &[Term], roots: &[Term]) -> String {
         let terms = &self.world.terms;
         let mut script = self.preamble(assumed, goals);
@@ -308,7 +308,7 @@ impl<'s> Question<'s> {
     }
 }
 
-/// What a solver answers in one of so many parts of the time that is left.
+/// Asks a solver with one of `parts` equal shares of the remaining time.
 pub(super) fn answers(solver: &mut dyn Solver, script: &str, parts: usize) -> Result<Vec<Sat>, Undecided> {
     match solver.ask_in_part(script, parts) {
         Ok(text) => Ok(model::answers(script, &text)),
@@ -316,7 +316,7 @@ pub(super) fn answers(solver: &mut dyn Solver, script: &str, parts: usize) -> Re
     }
 }
 
-/// The keywords that may refuse something anew.
+/// Collects the keywords that may newly reject something.
 fn judged(
     world: &mut World<'_>,
     written: NodeId,
@@ -335,7 +335,7 @@ fn judged(
         judge.whole(written, pair, &new.place)?;
         return Ok(judge.changes);
     }
-    // The schema of the status alone is asked when a status is written.
+    // A status update validates only the schema of the status.
     let (Some(pair), Some(node)) = (pair.property("status"), judge.world.property(written, "status")?) else {
         return Ok(Vec::new());
     };
@@ -343,7 +343,7 @@ fn judged(
     Ok(judge.changes)
 }
 
-/// The rules that may.
+/// Adds the rules that may newly reject something.
 fn add_rules(world: &mut World<'_>, asked: &Asked<'_>, changes: &mut Vec<Change>) -> Result<(), Undecided> {
     let (verdicts, open) = asked.verdicts(world);
     for verdict in verdicts {
@@ -356,7 +356,7 @@ fn add_rules(world: &mut World<'_>, asked: &Asked<'_>, changes: &mut Vec<Change>
         changes.push(Change { place: place.document, field: place.object, rule, refused, guessed: None });
     }
     for (why, place) in open {
-        // Nothing is known of where it would be asked.
+        // Without a place it is unknown when the rule runs.
         let Some((place, here)) = place else { return Err(why) };
         let unknown = world.terms.variable(Sort::Bool);
         let refused = world.terms.and(&[here, unknown]);
@@ -367,7 +367,7 @@ fn add_rules(world: &mut World<'_>, asked: &Asked<'_>, changes: &mut Vec<Change>
     Ok(())
 }
 
-/// What the old rules let through is assumed, as far as it is followed: what is left out lets in more objects.
+/// Assumes that the old rules accept the objects. A rule that cannot be translated is left out, which only adds objects.
 fn assume_rules(
     world: &mut World<'_>,
     old: &Seen,
@@ -385,7 +385,7 @@ fn assume_rules(
     left_out.extend(open.into_iter().map(|(undecided, _)| undecided.what));
 }
 
-/// One change for each place: items and entries have the same.
+/// Merges changes at the same path: the items of a list share theirs.
 fn merged(world: &mut World<'_>, changes: Vec<Change>) -> Vec<Change> {
     let mut found: Vec<Change> = Vec::new();
     let mut places: BTreeMap<(String, String), usize> = BTreeMap::new();

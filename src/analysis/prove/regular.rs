@@ -1,9 +1,9 @@
-//! Patterns in Go's syntax as regular languages of the solver.
+//! Translates regular expressions in Go's syntax to the solver's regular languages.
 //!
-//! The solver's characters end at `0x2FFFF`, Kubernetes' at `0x10FFFF`. A class that ends at the last character ends here
-//! at the solver's last; one that tells characters beyond apart is refused, as a constant with such a character is
-//! ([`is_expressible`]). Then no rule tells the characters beyond from one another but by equality and order, so that an
-//! object with them behaves as one with as many others of the last plane that the solver has.
+//! The solver's characters end at `0x2FFFF`, Kubernetes' at `0x10FFFF`. A class that ends at the last code point ends at the solver's
+//! last one here; a class that distinguishes characters beyond it is an error, as is a constant with such a character
+//! ([`is_expressible`]). So rules can distinguish characters beyond only by equality and order, and objects with them behave like
+//! objects with characters of the solver's last plane.
 
 use admit_cel::PatternPart;
 
@@ -12,18 +12,18 @@ use super::literal::written_text;
 /// The last character of the solver's strings.
 const LAST: char = '\u{2FFFF}';
 
-/// Whether every character is one that the solver has.
+/// Reports whether the solver supports every character of a string.
 pub(super) fn is_expressible(text: &str) -> bool {
     text.chars().all(|c| c <= LAST)
 }
 
-/// The texts in which a pattern is found, as a term of the solver's language of patterns; or why there is none.
+/// Returns the language of the strings in which a pattern matches somewhere; or why it cannot be translated.
 pub(super) fn language(pattern: &str) -> Result<String, &'static str> {
     let part = PatternPart::of(pattern).map_err(|_| "a pattern that cannot be read")?;
     searched(&part)
 }
 
-/// The texts that are this one but for the case of its ASCII letters.
+/// Returns the language of the strings that equal this one except for the case of ASCII letters.
 pub(super) fn in_any_case(text: &str) -> String {
     let parts: Vec<String> = text
         .chars()
@@ -40,12 +40,12 @@ pub(super) fn in_any_case(text: &str) -> String {
     concat(&parts)
 }
 
-/// This text alone.
+/// Returns the language of this string alone.
 pub(super) fn exactly(text: &str) -> String {
     format!("(str.to_re {})", written_text(text))
 }
 
-/// The part with anything around it, but where it is bound to an end.
+/// Translates an unanchored search: anything may precede and follow, except at anchors.
 fn searched(part: &PatternPart) -> Result<String, &'static str> {
     if let PatternPart::Either(parts) = part {
         let parts = parts.iter().map(searched).collect::<Result<Vec<_>, _>>()?;
@@ -65,7 +65,7 @@ fn searched(part: &PatternPart) -> Result<String, &'static str> {
         open_after = false;
         parts = rest;
     }
-    // A group at an end may be bound itself: `(^a|b)c`.
+    // An alternative at an end may be anchored itself: `(^a|b)c`.
     if let [PatternPart::Either(alternatives), rest @ ..] = parts
         && open_before
         && alternatives.iter().any(binds)
@@ -95,7 +95,7 @@ fn searched(part: &PatternPart) -> Result<String, &'static str> {
     Ok(concat(&written))
 }
 
-/// A group written out: each alternative with what is around the group.
+/// Distributes the surrounding parts over the alternatives of a group.
 fn distributed(
     alternatives: &[PatternPart],
     before: &[PatternPart],
@@ -118,7 +118,7 @@ fn distributed(
     Ok(union(&written))
 }
 
-/// Whether it asks for an end of the text.
+/// Reports whether a part contains an anchor.
 fn binds(part: &PatternPart) -> bool {
     match part {
         PatternPart::Start | PatternPart::End => true,
@@ -128,7 +128,7 @@ fn binds(part: &PatternPart) -> bool {
     }
 }
 
-/// A part that looks at nothing but its own characters.
+/// Translates a part without anchors or boundaries.
 fn plain(part: &PatternPart) -> Result<String, &'static str> {
     Ok(match part {
         PatternPart::Empty => "(str.to_re \"\")".to_owned(),

@@ -1,4 +1,4 @@
-//! Whole objects, and what an old and a new one have in common.
+//! Models whole objects, and what the old and the new object of an update have in common.
 
 use admit_policy::schema::{Checks, Schema};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::Undecided;
 use super::document::{NodeId, World};
 use super::subject::Subject;
 
-/// How deep required properties are filled in.
+/// The depth to which required properties are created.
 pub(super) const DEPTH: usize = 24;
 
 pub(super) fn root<'s>(world: &mut World<'s>, schema: &'s Schema) -> Result<NodeId, Undecided> {
@@ -18,7 +18,7 @@ pub(super) fn root<'s>(world: &mut World<'s>, schema: &'s Schema) -> Result<Node
     Ok(root)
 }
 
-/// An update keeps the name and the namespace, and what no change leaves other than it was.
+/// Assumes that an update keeps name, namespace and the kind's immutable fields.
 pub(super) fn kept(
     world: &mut World<'_>,
     subject: &Subject,
@@ -29,7 +29,7 @@ pub(super) fn kept(
     subject.fixed.iter().try_for_each(|path| world.keep(new, old, path))
 }
 
-/// An update keeps the name and the namespace.
+/// Assumes that an update keeps name and namespace.
 fn same_identity(world: &mut World<'_>, new: NodeId, old: NodeId) -> Result<(), Undecided> {
     let (Some(new), Some(old)) = (world.property(new, "metadata")?, world.property(old, "metadata")?) else {
         return Ok(());
@@ -45,7 +45,7 @@ fn same_identity(world: &mut World<'_>, new: NodeId, old: NodeId) -> Result<(), 
 }
 
 impl World<'_> {
-    /// Lets an object have the properties of another one that are `kept`; the metadata are told apart by name and namespace.
+    /// Gives an object the `kept` properties of another one; metadata stays its own, since only name and namespace are equal.
     pub(super) fn share(
         &mut self,
         new: NodeId,
@@ -64,7 +64,7 @@ impl World<'_> {
 }
 
 impl World<'_> {
-    /// Takes away what the status of a new object has not.
+    /// Removes the status fields that a new object does not have.
     pub(super) fn limit_status(&mut self, object: NodeId, fresh: &[String]) -> Result<(), Undecided> {
         let Some(status) = self.property(object, "status")? else { return Ok(()) };
         let schema = self.node(status)?.schema;
@@ -74,7 +74,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Lets an object have a field of another one, as far as both surely have what it is in.
+    /// Shares a field of another object if both surely have its parents.
     pub(super) fn keep(&mut self, new: NodeId, old: NodeId, path: &str) -> Result<(), Undecided> {
         let (mut new, mut old, mut rest) = (new, old, path);
         while let Some((outer, below)) = rest.split_once('.') {
@@ -96,7 +96,7 @@ impl World<'_> {
     }
 }
 
-/// Whether a schema demands one thing where another is so.
+/// Reports whether a schema makes one constraint depend on another.
 pub(super) fn has_alternatives(schema: &Schema) -> bool {
     let checks = &schema.checks;
     let lists = [&checks.all_of, &checks.any_of, &checks.one_of];
@@ -106,7 +106,7 @@ pub(super) fn has_alternatives(schema: &Schema) -> bool {
         || below.into_iter().any(has_alternatives)
 }
 
-/// Whether a schema names values that have no items, and says nothing else.
+/// Reports whether a schema only lists values without children.
 fn is_scalar(schema: &Schema) -> bool {
     let enumeration = schema.checks.enumeration.clone();
     let is_one = |member: &Value| !member.is_array() && !member.is_object();

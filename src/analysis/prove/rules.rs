@@ -1,4 +1,4 @@
-//! What rules say of an object that may be any, as terms.
+//! Translates the verdict of a side's rules on an arbitrary object into terms.
 
 use admit_policy::schema::Schema;
 
@@ -11,14 +11,14 @@ use super::value::Value;
 use super::view::View;
 use super::{Undecided, undecided};
 
-/// What a side says.
+/// The verdict of a side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ruling {
     pub(super) denied: Term,
     pub(super) failed: Term,
 }
 
-/// What the rules of a side say; fails with all that cannot be followed.
+/// Translates the rules of a side; the error lists everything that cannot be translated.
 pub(super) fn ruling(
     world: &mut World<'_>,
     rules: &Rules,
@@ -31,7 +31,7 @@ pub(super) fn ruling(
     }
 }
 
-/// Whether some expression looks at what was there before.
+/// Reports whether an expression reads the old object.
 pub(super) fn looks_back(rules: &Rules) -> bool {
     match rules {
         Rules::Definition(rules) => any_rule(&rules.schema, &|rule| rule.contains("oldSelf")),
@@ -103,7 +103,7 @@ fn of_policy(
         return Err(found);
     }
     let terms = &mut world.terms;
-    // A condition that is false counts before any that failed.
+    // A false match condition takes precedence over failed ones.
     let (mut refuses, mut fails) = (Vec::new(), Vec::new());
     for (error, holds) in conditions {
         let (good, no) = (terms.not(error), terms.not(holds));
@@ -147,7 +147,7 @@ fn evaluated(
     found
 }
 
-/// The view that a side's expressions have of documents.
+/// Returns how a side's expressions see objects.
 pub(super) const fn view(rules: &Rules) -> View {
     match rules {
         Rules::Definition(_) => View::Typed,

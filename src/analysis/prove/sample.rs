@@ -1,4 +1,5 @@
-//! A text that a schema allows, without a solver: of most texts nothing else is asked, and solvers are slow at finding one.
+//! Generates a string that a schema allows, without a solver: most strings have no other constraint, and solvers are slow at finding
+//! one.
 
 use admit_cel::PatternPart;
 use admit_policy::schema::{self, Schema};
@@ -7,12 +8,12 @@ use serde_json::Value;
 
 use super::regular::is_expressible;
 
-/// Longest text that is made.
+/// The maximum length of a generated string.
 const MOST: usize = 4_096;
-/// Depth of patterns.
+/// The maximum nesting of patterns.
 const MOST_DEPTH: usize = 64;
 
-/// A text that is valid for the schema, if one is found.
+/// Returns a string that is valid for the schema, if one is found.
 pub(super) fn text(schema: &Schema) -> Option<String> {
     let checks = &schema.checks;
     let mut candidates: Vec<String> =
@@ -35,13 +36,13 @@ pub(super) fn text(schema: &Schema) -> Option<String> {
     candidates.into_iter().filter(|text| is_expressible(text)).find(|text| allows(schema, text))
 }
 
-/// Whether a text is valid for the schema.
+/// Reports whether a string is valid for the schema.
 pub(super) fn allows(schema: &Schema, text: &str) -> bool {
     let value = Value::String(text.to_owned());
     schema::validate(&value, schema, None, &Path::Nil, &Pace::new(None)).is_empty()
 }
 
-/// A text of a format.
+/// Returns a string of a format.
 fn of_format(format: &str) -> Option<&'static str> {
     Some(match format {
         "date-time" | "datetime" => "2000-01-01T00:00:00Z",
@@ -61,7 +62,7 @@ fn of_format(format: &str) -> Option<&'static str> {
     })
 }
 
-/// A text of a format for each number, different ones for different numbers; none of formats of which few are known.
+/// Returns a distinct string of a format for each number; `None` for formats with few known samples.
 pub(super) fn nth_of_format(format: &str, nth: usize) -> Option<String> {
     let low = nth.rem_euclid(256);
     let high = nth.div_euclid(256).rem_euclid(256);
@@ -77,7 +78,7 @@ pub(super) fn nth_of_format(format: &str, nth: usize) -> Option<String> {
     })
 }
 
-/// Appends the shortest text that a part matches, or one that is nearly so; none where it is too long.
+/// Appends the shortest string that a part matches, or nearly the shortest; `None` if it is too long.
 fn shortest_of(part: &PatternPart, depth: usize, text: &mut String) -> Option<()> {
     let depth = depth.checked_sub(1)?;
     match part {

@@ -1,4 +1,4 @@
-//! A question as it is sent to a solver, and what else is tried than what it answers.
+//! Writes the script of a query, and derives variants of the solver's model to try.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use super::model::{Given, Model};
 use super::needed::Needed;
 use super::term::Term;
 
-/// Texts that are given others at once.
+/// The maximum number of strings that are replaced together.
 const MOST_AT_ONCE: usize = 6;
 
-/// The model with other texts, where functions on texts are not followed: all of them, and each alone.
+/// Returns the model with other strings where string functions are only guessed: all replaced together, and each alone.
 pub(super) fn variants(world: &World<'_>, broken: Term, model: &Model) -> Vec<Model> {
     let guesses = &world.guesses;
     if guesses.made.is_empty() {
@@ -21,7 +21,7 @@ pub(super) fn variants(world: &World<'_>, broken: Term, model: &Model) -> Vec<Mo
     texts.extend(&guesses.texts);
     texts.sort();
     texts.dedup();
-    // Those that functions are about come first.
+    // Strings that guessed functions read come first.
     texts.sort_by_key(|text| !guesses.texts.contains(text));
     let names: Vec<String> = texts.iter().map(|term| world.terms.name(*term)).take(MOST_AT_ONCE).collect();
     let mut found = Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn variants(world: &World<'_>, broken: Term, model: &Model) -> Vec<Mo
     found
 }
 
-/// The question as text, and the values of texts that are no part of it.
+/// Returns the script, and the values of strings that are not part of it.
 pub(super) fn script(world: &World<'_>, broken: Term) -> (String, Model) {
     let Needed { assumed, texts } = world.needed(&[broken]);
     let mut roots = assumed.clone();

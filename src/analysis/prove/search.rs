@@ -1,13 +1,13 @@
-//! Small objects without a solver: the variables of a question take values that expressions name, and a few others.
+//! Searches small objects without a solver: the variables of a query take the constants of the expressions and a few other values.
 
 use super::document::World;
 use super::model::{Given, Model};
 use super::term::{Constant, Term};
 
-/// Objects that are tried.
+/// The maximum number of objects to try.
 const MOST: usize = 20_000;
 
-/// Models of the variables, all of them where they are few; else some of them, spread over all.
+/// Enumerates models of the variables: all if there are few, else a sample spread over all.
 pub(super) fn models(world: &World<'_>, broken: Term) -> impl Iterator<Item = Model> {
     let mut roots = world.assumed.clone();
     roots.push(broken);
@@ -44,7 +44,7 @@ pub(super) fn models(world: &World<'_>, broken: Term) -> impl Iterator<Item = Mo
     (0..total.min(MOST)).map(move |number| nth(&domains, number, total <= MOST))
 }
 
-/// The model of a number: its digits choose the values, or a walk through all numbers does.
+/// Returns the `number`th model: its digits choose the values, or a pseudorandom sequence does.
 fn nth(domains: &[(String, Vec<Given>)], number: usize, is_small: bool) -> Model {
     let mut state = number;
     domains
@@ -56,7 +56,7 @@ fn nth(domains: &[(String, Vec<Given>)], number: usize, is_small: bool) -> Model
                 state = state.checked_div(size)?;
                 digit
             } else {
-                // Mixes all bits (Knuth's constants), so that neighbours differ in every variable.
+                // Mixes all bits (Knuth's constants), so that consecutive models differ in every variable.
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 (state >> 33).checked_rem(size)?
             };

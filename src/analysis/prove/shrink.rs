@@ -1,21 +1,21 @@
-//! Makes a counterexample small: whatever can go, goes, as long as the engine still confirms it.
+//! Shrinks a counterexample: removes and simplifies values as long as the engine still confirms it.
 //!
-//! One pass goes through all places of the request, those that much is in first, and takes each step at once that the engine
-//! confirms, so that a pass asks the engine a few times for each place; passes are repeated while one of them makes progress.
+//! A pass visits all places of the request, parents before children, and applies each step that the engine confirms at once, so it asks
+//! the engine a few times per place. Passes repeat while they make progress.
 
 use serde_json::Value;
 
 use super::Counterexample;
 
-/// Requests that are tried.
+/// The maximum number of requests to try.
 const MOST_TRIES: usize = 2_000;
 
-/// What is written, and what stands.
+/// The new and the old object.
 pub(super) type Request = (Value, Option<Value>);
 
-/// Something that shows what a request does.
+/// A failing request that can be replaced by a smaller one.
 pub(super) trait Shrinks: Sized {
-    /// The request that is made smaller.
+    /// Returns the current request.
     fn request(&self) -> Request;
 }
 
@@ -25,7 +25,7 @@ impl Shrinks for Counterexample {
     }
 }
 
-/// The smallest that steps lead to.
+/// Returns the smallest counterexample that the steps reach.
 pub(super) fn shrunk<T: Shrinks>(
     found: T,
     confirm: impl Fn(&Request) -> Option<T>,
@@ -37,7 +37,7 @@ pub(super) fn shrunk<T: Shrinks>(
     search.best
 }
 
-/// Which of both documents a step changes.
+/// The document that a step changes.
 #[derive(Clone, Copy)]
 enum Part {
     Both,
@@ -45,7 +45,7 @@ enum Part {
     Old,
 }
 
-/// One step of the way to a place: a name or an index.
+/// One segment of a path: a name or an index.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Step {
     Name(String),
@@ -62,7 +62,7 @@ struct Search<'o, T, C> {
 }
 
 impl<T: Shrinks, C: Fn(&Request) -> Option<T>> Search<'_, T, C> {
-    /// Whether anything became smaller.
+    /// Makes one pass; returns whether anything became smaller.
     fn pass(&mut self) -> bool {
         let before = self.weight;
         let parts: &[Part] =
@@ -74,7 +74,7 @@ impl<T: Shrinks, C: Fn(&Request) -> Option<T>> Search<'_, T, C> {
                 _ => &self.request.0,
             };
             all_places(shown, &mut Vec::new(), &mut places);
-            // What is gone takes with it what is below; of lists the last items go first, so that the others stay where they are.
+            // Removing a parent removes its children too. The last items of lists go first, which keeps the indices of the others.
             places.sort_by_key(Vec::len);
             for place in &places {
                 if self.is_over() {
@@ -107,7 +107,7 @@ impl<T: Shrinks, C: Fn(&Request) -> Option<T>> Search<'_, T, C> {
         }
     }
 
-    /// Takes a step, if the engine confirms what it leads to and that is smaller: defaults come back.
+    /// Applies a step if the result is smaller and the engine confirms it; defaults may reappear.
     fn attempt(&mut self, part: Part, place: &[Step], value: Option<&Value>) -> bool {
         if self.is_over() {
             return false;
@@ -138,7 +138,7 @@ fn weight(request: &Request) -> usize {
     weight_of(&request.0).saturating_add(old)
 }
 
-/// The places below a value, with the way to each.
+/// Lists the paths of all values below a value.
 fn all_places(value: &Value, way: &mut Vec<Step>, places: &mut Vec<Vec<Step>>) {
     let mut below = |step: Step, child: &Value| {
         way.push(step);
@@ -162,7 +162,7 @@ fn all_places(value: &Value, way: &mut Vec<Step>, places: &mut Vec<Vec<Step>>) {
     }
 }
 
-/// What names the kind stays.
+/// Keeps the fields that name the kind.
 fn way_is_free(key: &str) -> bool {
     !matches!(key, "apiVersion" | "kind")
 }
@@ -174,7 +174,7 @@ fn at<'v>(value: &'v Value, place: &[Step]) -> Option<&'v Value> {
     })
 }
 
-/// Puts a value in a place, or takes away what is there; whether there is anything.
+/// Replaces or removes the value at a path; returns whether there was one.
 fn put(value: &mut Value, place: &[Step], new: Option<&Value>) -> bool {
     let Some((last, way)) = place.split_last() else { return false };
     let above = way.iter().try_fold(value, |value, step| match step {
@@ -197,7 +197,7 @@ fn put(value: &mut Value, place: &[Step], new: Option<&Value>) -> bool {
     true
 }
 
-/// Simpler values in the place of one, the greatest steps first.
+/// Returns simpler replacements of a value, the biggest simplification first.
 fn simpler(value: &Value) -> Vec<Value> {
     match value {
         Value::Bool(true) => vec![false.into()],
@@ -219,7 +219,7 @@ fn weight_of(value: &Value) -> usize {
             usize::try_from(size).unwrap_or(8).saturating_add(sign).saturating_add(1)
         }
         Value::String(text) => {
-            // A letter is simpler than what has to be quoted.
+            // Letters are simpler than characters that need quoting.
             let cost = |c: char| {
                 if c.is_ascii_lowercase() {
                     3_usize
@@ -258,7 +258,7 @@ fn smaller_texts(text: &str) -> Vec<Value> {
     let half = chars.len().checked_div(2).unwrap_or(0);
     found.push(chars.iter().take(half).collect());
     found.push(chars.iter().skip(half).collect());
-    // Each character of a long text would be too many.
+    // Only the first characters, since a long string has too many.
     for at in 0..chars.len().min(24) {
         let others = chars.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, c)| *c);
         found.push(others.collect());

@@ -1,5 +1,5 @@
-//! The rules that are compared: those of a version of a definition, or those of a policy for one kind; and what the engine
-//! says of a request.
+//! Holds one of the compared rule sets, from a version of a CustomResourceDefinition or from a policy for one kind, and asks the engine
+//! for its verdict on a request.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::stable::env_of_policies;
 use super::subject::{SideError, Subject, compiled};
 use super::{Said, Undecided, undecided};
 
-/// One of the rulings that are compared.
+/// One of the compared rule sets.
 #[derive(Debug)]
 pub struct Side {
     pub(super) rules: Rules,
@@ -34,10 +34,10 @@ pub(super) enum Rules {
 #[derive(Debug)]
 pub(super) struct DefinitionRules {
     pub(super) schema: Schema,
-    /// None of an assumption.
+    /// The compiled definition; `None` for an assumption.
     pub(super) crd: Option<Arc<CompiledCrd>>,
     tree: RuleTree,
-    /// Where the schema stands in the document.
+    /// Path of the schema in the definition.
     pub(super) place: String,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct PolicyRules {
     pub(super) conditions: Vec<Clause>,
     pub(super) validations: Vec<Clause>,
     pub(super) ignores_errors: bool,
-    /// Annotations that fail refuse requests too.
+    /// Whether a failing audit annotation denies requests too.
     pub(super) annotates: bool,
     pub(super) matched: Matched,
 }
@@ -68,10 +68,10 @@ impl Clause {
 }
 
 impl Side {
-    /// The rules of the subject's version in a definition.
+    /// Takes the rules of the subject's version in a definition.
     ///
     /// # Errors
-    /// When a server does not take the definition, or it has another schema than the subject's but for rules.
+    /// If a server rejects the definition, or it lacks that version.
     pub fn definition(definition: &Value, subject: &Subject) -> Result<Self, SideError> {
         let crd = compiled(definition)?;
         let mut versions = crd.definition().versions.iter().enumerate();
@@ -85,10 +85,10 @@ impl Side {
         Ok(Self { rules: Rules::Definition(Box::new(DefinitionRules { schema, crd, tree, place })) })
     }
 
-    /// An expression that is assumed of the objects that another side is about.
+    /// Parses an expression that is assumed to hold for the objects of another side.
     ///
     /// # Errors
-    /// For one that is none.
+    /// If the expression is invalid.
     pub fn assumption(text: &str, like: &Self, subject: &Subject) -> Result<Self, SideError> {
         if let Rules::Policy(_) = like.rules {
             let policy = json!({
@@ -131,10 +131,10 @@ impl Side {
         })
     }
 
-    /// A ValidatingAdmissionPolicy, for objects of the subject's kind.
+    /// Takes a ValidatingAdmissionPolicy, for objects of the subject's kind.
     ///
     /// # Errors
-    /// When a server does not take the policy.
+    /// If a server rejects the policy.
     pub fn policy(policy: &Value, subject: &Subject) -> Result<Self, SideError> {
         let set = with_binding(policy, subject)?;
         let env = env_of_policies();
@@ -170,13 +170,13 @@ impl Side {
         })
     }
 
-    /// The requests that a policy matches and that are not followed.
+    /// Returns the requests that a policy matches and that are not modelled.
     pub(super) fn not_followed(&self, at: usize) -> Option<Undecided> {
         let Rules::Policy(rules) = &self.rules else { return None };
         Some(undecided(rules.matched.others.as_deref()?).of(at, "spec.matchConstraints"))
     }
 
-    /// What the engine says of a request with an object that was settled.
+    /// Returns the engine's verdict on a request.
     #[must_use]
     pub fn said(&self, subject: &Subject, new: &Value, old: Option<&Value>) -> Said {
         match &self.rules {
@@ -186,7 +186,7 @@ impl Side {
     }
 }
 
-/// The policy bound to everything, for the kind alone: that it matches is what is asked about.
+/// Builds a policy set in which a binding without conditions binds the policy, for this kind only: the claim assumes that it matches.
 fn with_binding(policy: &Value, subject: &Subject) -> Result<PolicySet, SideError> {
     let mut policy = policy.clone();
     let name = policy.pointer("/metadata/name").cloned().unwrap_or_default();

@@ -1,7 +1,8 @@
-//! What updates leave as it was, at times under a condition, as far as expressions look at it both before and after.
+//! Assumes for updates that immutable fields of built-in kinds are unchanged, some of them conditionally, if expressions read them in
+//! both objects.
 //!
-//! INVARIANT: what is assumed holds for every update that a server lets through: of values that may be written in another way
-//! nothing is assumed, and of what nobody looked at in both objects neither.
+//! INVARIANT: the assumptions hold for every update that a server admits. Nothing is assumed of values that have several spellings, nor
+//! of fields that no expression reads in both objects.
 
 use admit_cel::{Checked, Env, Mode, Type, Version};
 use admit_policy::StableFields;
@@ -13,21 +14,21 @@ use super::eval::{Evaluator, Scope};
 use super::placed::Objects;
 use super::term::Term;
 
-/// Fields with the condition under which they stay.
+/// Immutable fields, with the condition under which they are.
 #[derive(Debug)]
 pub(super) struct Stable {
     fields: StableFields,
     when: Option<Checked>,
 }
 
-/// What expressions of policies are checked with.
+/// Returns the CEL environment for expressions of policies.
 pub(super) fn env_of_policies() -> Env {
     let names = ["object", "oldObject", "request", "params", "namespaceObject", "authorizer", "variables"];
     let env = Env::kubernetes(Version(1, 36), Mode::Stored).with_declared_scalars();
     env.with_variables(names.map(|name| (name, Type::Dyn)))
 }
 
-/// The fields of a kind; those whose condition is none are left out.
+/// Compiles the immutable fields of a kind; those whose condition does not compile are left out.
 pub(super) fn of_kind(stable: &[StableFields]) -> Vec<Stable> {
     let env = env_of_policies();
     let one = |fields: &StableFields| {
@@ -38,7 +39,7 @@ pub(super) fn of_kind(stable: &[StableFields]) -> Vec<Stable> {
 }
 
 impl World<'_> {
-    /// Assumes of an update what its kind demands of fields that were looked at in both objects.
+    /// Assumes what a kind's immutability implies for fields that were read in both objects.
     pub(super) fn assume_stable(&mut self, stable: &[Stable], objects: Objects) -> Result<(), Undecided> {
         let Some(old) = objects.old else { return Ok(()) };
         for Stable { fields, when } in stable {
@@ -53,7 +54,7 @@ impl World<'_> {
                 None => self.terms.bool(true),
                 Some(when) => match self.condition(when, objects) {
                     Ok(asked) => asked,
-                    // Under a condition that is not followed nothing is known.
+                    // A condition that cannot be translated implies nothing.
                     Err(_) => continue,
                 },
             };
@@ -66,7 +67,7 @@ impl World<'_> {
         Ok(())
     }
 
-    /// A field of both objects that was looked at, and when what it is in is there.
+    /// Finds a field that was read in both objects, and the condition that its parents are present.
     fn both(
         &mut self,
         new: NodeId,
@@ -99,7 +100,7 @@ impl World<'_> {
         Ok(self.terms.and(&[works, holds]))
     }
 
-    /// Whether two fields mean the same, if what they are in is there.
+    /// Returns whether two fields have the same meaning, given that their parents are present.
     fn alike_field(&mut self, new: NodeId, old: NodeId, but: &[String]) -> Result<Term, Undecided> {
         let (one, other) = (self.node(new)?.clone(), self.node(old)?.clone());
         let present = self.terms.eq(one.present, other.present);
@@ -107,7 +108,7 @@ impl World<'_> {
         Ok(self.terms.and(&[present, alike]))
     }
 
-    /// The same of values that are both there and not null: of what is null and what is empty nothing is said.
+    /// Returns whether two fields have the same meaning where both are present and not null; null versus empty is not compared.
     fn alike_where_set(&mut self, new: NodeId, old: NodeId, but: &[String]) -> Result<Term, Undecided> {
         let (one, other) = (self.node(new)?.clone(), self.node(old)?.clone());
         let mut set = Vec::new();

@@ -1,4 +1,4 @@
-//! The kind whose objects are asked about: one that a definition declares, or one that a server has built in.
+//! Describes the kind whose objects a claim is about: one that a CustomResourceDefinition declares, or a built-in one.
 
 use std::sync::LazyLock;
 
@@ -15,13 +15,13 @@ use super::mended::mended;
 use super::stable::{self, Stable};
 use super::whole::{NAME, whole};
 
-/// Why documents cannot be asked about.
+/// Why claims about a document are impossible.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct SideError {
-    /// Of the document, the first that is wrong; empty where it is none.
+    /// The path of the first invalid field; empty if the error is about no field.
     pub field: String,
-    /// Each field with what is wrong with it, in the words of Kubernetes.
+    /// Each invalid field with its error, in the words of Kubernetes.
     pub message: String,
 }
 
@@ -30,14 +30,14 @@ impl SideError {
         Self { field: String::new(), message: message.into() }
     }
 
-    /// Of mistakes in fields: each field, and what is wrong with it.
+    /// Builds the error from invalid fields and their messages.
     pub(super) fn of_fields(errors: impl IntoIterator<Item = (String, String)>) -> Self {
         let (fields, told): (Vec<String>, Vec<String>) = errors.into_iter().unzip();
         Self { field: fields.into_iter().next().unwrap_or_default(), message: told.join("; ") }
     }
 }
 
-/// The kind whose objects are asked about.
+/// The kind whose objects a claim is about.
 #[derive(Debug)]
 pub struct Subject {
     source: Source,
@@ -45,46 +45,46 @@ pub struct Subject {
     pub(super) kind: GroupVersionKind,
     pub(super) plural: String,
     is_namespaced: bool,
-    /// Through which its objects are written, as objects of its kind.
+    /// The subresources through which its objects are written as objects of its kind.
     pub(super) subresources: Vec<String>,
-    /// Of whole objects, as rules of a definition see them, and as policies do.
+    /// The schemas of whole objects: as rules of a definition see them, and as policies do.
     pub(super) typed: Schema,
     pub(super) plain: Schema,
-    /// Fields that no change leaves other than they were.
+    /// Fields that are immutable.
     pub(super) fixed: Vec<String>,
-    /// Fields that mean after a change what they meant before.
+    /// Fields whose meaning no update changes, some of them conditionally.
     pub(super) stable: Vec<Stable>,
-    /// The fields that the status of a new object may have; none where it may have any.
+    /// The fields that the status of a new object may have; `None` for any.
     pub(super) fresh_status: Option<Vec<String>>,
-    /// Of objects that a server likely lets through, where more is demanded of them than their schema says.
+    /// The schema of objects that a server likely admits, where it validates more than the schema.
     pub(super) likely: Option<Schema>,
 }
 
-/// What is written, and what is there already.
+/// The new and the old object of a write.
 type Written = (Value, Option<Value>);
 
 /// A request as policies see it.
 pub(super) struct Taken {
     pub(super) object: Value,
     pub(super) old_object: Option<Value>,
-    /// Through which it is written; empty for the object itself.
+    /// The subresource that is written; empty for the object itself.
     pub(super) subresource: String,
 }
 
-/// What says which objects are some of the kind.
+/// What decides whether an object is a valid one of the kind.
 #[derive(Debug)]
 enum Source {
-    /// A definition without any rules: what it refuses is no object.
+    /// A definition without rules: what its schema rejects is no object.
     Definition(Box<CompiledCrd>),
-    /// A server's own judgement, and objects that it lets in.
+    /// A server's validation of a built-in kind, and objects that it admits.
     Builtin(&'static dyn Builtins, Vec<Value>),
 }
 
 impl Subject {
-    /// The objects of a version of a definition; without a name, of the stored one.
+    /// Takes the objects of a version of a definition; without a name, of the storage version.
     ///
     /// # Errors
-    /// When the definition is none that a server takes, or has no such version.
+    /// If a server rejects the definition, or it has no such version.
     pub fn new(definition: &Value, version: Option<&str>) -> Result<Self, SideError> {
         let bare = compiled(&without_rules(definition))?;
         let found = match version {
@@ -116,7 +116,7 @@ impl Subject {
         })
     }
 
-    /// The objects of a kind that a server has built in, about which policies are asked alone; none where it is not known.
+    /// Takes the objects of a built-in kind, for claims about policies only; `None` if the kind is unknown.
     #[must_use]
     pub fn builtin(builtins: &'static dyn Builtins, kind: &GroupVersionKind) -> Option<Self> {
         let catalogue = builtins.catalogue()?;
@@ -128,9 +128,9 @@ impl Subject {
             kind: kind.clone(),
             plural: served.plural.clone(),
             is_namespaced: served.namespaced,
-            // What scales an object is of another kind.
+            // `scale` has another kind.
             subresources: served.subresources.iter().filter(|name| *name != "scale").cloned().collect(),
-            // No rules of a definition are asked about it.
+            // No definition's rules apply to it.
             typed: plain.clone(),
             plain,
             fixed: served.fixed.clone(),
@@ -140,13 +140,13 @@ impl Subject {
         })
     }
 
-    /// The kind and its version.
+    /// Returns the kind with its version.
     #[must_use]
     pub const fn kind(&self) -> &GroupVersionKind {
         &self.kind
     }
 
-    /// The object as the server reads it; none where it refuses it whatever rules say.
+    /// Returns the object as the server reads it; `None` if it is invalid regardless of rules.
     #[must_use]
     pub fn settled(&self, object: &Value) -> Option<Value> {
         match &self.source {
@@ -155,8 +155,8 @@ impl Subject {
         }
     }
 
-    /// A write as the server reads it: for rules of a definition, which are asked of whatever is written; for a policy, creations
-    /// and through each of its `ways` an update. None where it is refused whatever rules say.
+    /// Returns a write as the server reads it. For rules of a definition: the one write. For a policy: a creation, or an update through
+    /// each of its `ways`. Writes that are invalid regardless of rules are left out.
     pub(super) fn taken(&self, new: &Value, old: Option<&Value>, ways: Option<&[String]>) -> Vec<Taken> {
         let through = |subresource: &str, (object, old_object)| {
             let subresource = subresource.to_owned();
@@ -200,13 +200,13 @@ impl Subject {
         }
     }
 
-    /// Whether one request writes the status, and another everything else.
+    /// Reports whether one request writes the status and another everything else.
     pub(super) fn splits_status(&self) -> bool {
         let Source::Definition(bare) = &self.source else { return false };
         bare.definition().version(&self.version).is_some_and(|version| version.status_subresource)
     }
 
-    /// A write of which something is asked, with what else is demanded of its objects, in each way that is known.
+    /// Completes a write that a query asks for with what else the server requires, in each known way.
     pub(super) fn completed(&self, new: &Value, old: Option<&Value>, ways: &[String]) -> Vec<Written> {
         let Source::Builtin(builtins, smallest) = &self.source else { return Vec::new() };
         let complete = |smallest: &Value| {
@@ -219,7 +219,7 @@ impl Subject {
                 let way = ways.first().map_or("", String::as_str);
                 builtins.written(object, Some(stands.as_ref()?), way)?.refusal
             };
-            // What a server filled in stands there, too, and may have to stay.
+            // Fields that the server defaults are also stored, and may be immutable.
             let filled = stands.as_ref().map(|stands| builtin::completed(stands, new));
             let all = std::iter::once(of(new)).chain(filled);
             all.map(|new| (mended(updated, &self.plain, new), Some(old.clone()))).collect()
@@ -227,7 +227,7 @@ impl Subject {
         smallest.iter().flat_map(complete).collect()
     }
 
-    /// What is demanded of objects and no schema says; none where that is all.
+    /// Describes the validation that no schema expresses; `None` if there is none.
     pub(super) fn demands_more(&self) -> Option<String> {
         match &self.source {
             Source::Definition(_) => None,
@@ -237,13 +237,12 @@ impl Subject {
         }
     }
 
-    /// Whether a request is shown as it is read, and not as it is written: what a definition fills in is little, what a server does
-    /// would hide the rest.
+    /// Reports whether requests are shown with defaults: a definition fills in little, a built-in kind would hide the rest.
     pub(super) const fn shows_defaults(&self) -> bool {
         matches!(self.source, Source::Definition(_))
     }
 
-    /// How an object differs from all that claims are about; what a server lets through never does.
+    /// Lists how an object differs from the objects that claims are about; an object that a server admits never does.
     ///
     /// ```
     /// use admit_analysis::prove::Subject;
@@ -291,18 +290,18 @@ impl Subject {
         named && namespaced == self.is_namespaced
     }
 
-    /// The schema as written; none of kinds without a definition.
+    /// Returns the schema as written; `None` for kinds without a definition.
     fn typed_source(&self) -> Option<Schema> {
         let Source::Definition(bare) = &self.source else { return None };
         Some(bare.definition().version(&self.version)?.schema.as_deref().cloned().unwrap_or_default())
     }
 
-    /// The schema as written, without rules.
+    /// Returns the schema as written, without rules.
     pub(super) fn without_rules(&self) -> Schema {
         without_schema_rules(&self.typed_source().unwrap_or_default())
     }
 
-    /// Whether a schema is the subject's, but for rules.
+    /// Reports whether a schema equals the subject's, ignoring rules.
     pub(super) fn has_schema(&self, schema: &Schema) -> bool {
         self.typed_source().is_some_and(|own| without_schema_rules(schema) == own)
     }
@@ -335,11 +334,11 @@ impl Subject {
     }
 }
 
-/// An object as it lies in a server's store, if it can.
+/// Returns an object as a server would store it, if it can.
 fn stored(builtins: &dyn Builtins, object: &Value) -> Option<Value> {
     let created = builtins.prepare(object, None, false)?;
     let created = object_of(created)?;
-    // Whoever creates an object does not say how it stands.
+    // Creation ignores the status of the request.
     if object.get("status").is_none_or(|status| created.get("status") == Some(status)) {
         return Some(created);
     }
@@ -349,19 +348,19 @@ fn stored(builtins: &dyn Builtins, object: &Value) -> Option<Value> {
     Some(written.unwrap_or(created))
 }
 
-/// What is let in.
+/// Returns the object if it is admitted.
 fn object_of(prepared: Prepared) -> Option<Value> {
     (prepared.refusal.is_none() && prepared.strict.is_empty()).then_some(prepared.object)
 }
 
-/// The kind of a version, and whether its objects are in namespaces.
+/// Returns the kind of a version, and whether it is namespaced.
 pub(super) fn kind_of(definition: &Definition, version: &str) -> (GroupVersionKind, bool) {
     let kind = GroupVersionKind::new(&*definition.group, version, &*definition.names.kind);
     (kind, definition.scope == Scope::Namespaced)
 }
 
 pub(super) fn is_name(name: &str) -> bool {
-    /// Compiled once: every object that is tried has a name.
+    /// Compiled once, since every candidate object has a name.
     static PATTERN: LazyLock<Pattern> = LazyLock::new(|| Pattern::new(NAME));
     name.len() <= 253 && PATTERN.is_match(name)
 }
@@ -372,7 +371,7 @@ pub(super) fn compiled(definition: &Value) -> Result<CompiledCrd, SideError> {
     })
 }
 
-/// A definition without rules.
+/// Returns a definition without its rules.
 pub(super) fn without_rules(definition: &Value) -> Value {
     match definition {
         Value::Object(map) => Value::Object(

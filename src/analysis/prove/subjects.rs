@@ -1,4 +1,4 @@
-//! The kinds that rules are about: the served versions of a definition, or what the constraints of a policy name.
+//! Finds the kinds that rules are about: the served versions of a definition, or the resources that a policy's match constraints name.
 
 use admit_policy::Builtins;
 use admit_policy::matching::is_exempt;
@@ -24,28 +24,28 @@ use super::subject::{SideError, Subject};
 /// ```
 #[derive(Debug, Default)]
 pub struct Kinds {
-    /// Those whose objects are known.
+    /// The kinds whose schema is known.
     pub subjects: Vec<Subject>,
-    /// Those that neither a definition nor a server knows, as `RESOURCE.GROUP`.
+    /// Resources that neither a definition nor the server knows, as `RESOURCE.GROUP`.
     pub unknown: Vec<String>,
 }
 
-/// Which of the definitions cannot be asked about, and why.
+/// A definition that cannot be used, and why.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{error}")]
 pub struct KindsError {
     /// Its index.
     pub definition: usize,
-    /// Why.
+    /// The reason.
     pub error: SideError,
 }
 
 impl Kinds {
-    /// The kinds of a policy: those of `definitions`, and those that are built in where somebody brings them. Policies are never asked
-    /// about policies.
+    /// Finds the kinds of a policy: those of `definitions`, and built-in ones if a catalogue of them is given. Policies never apply to
+    /// policies.
     ///
     /// # Errors
-    /// For a definition that no server takes.
+    /// For a definition that a server rejects.
     pub fn of(
         policy: &Value,
         definitions: &[&Value],
@@ -64,10 +64,10 @@ impl Kinds {
         Ok(kinds)
     }
 
-    /// The kind of each served version of a definition.
+    /// Returns the kind of each served version of a definition.
     ///
     /// # Errors
-    /// When no server takes it.
+    /// If a server rejects the definition.
     pub fn declared(definition: &Value) -> Result<Vec<Subject>, SideError> {
         served(definition).map(|version| Subject::new(definition, Some(version))).collect()
     }
@@ -116,7 +116,7 @@ impl Kinds {
     }
 }
 
-/// One group and one resource of a rule.
+/// One group and resource of a match rule.
 #[derive(Clone, Copy)]
 struct Named<'r> {
     rule: &'r Value,
@@ -136,7 +136,7 @@ impl Named<'_> {
             && texts(self.rule, "apiVersions").any(is_version)
     }
 
-    /// Whether it is the kind of a definition, whose versions are asked about all.
+    /// Reports whether it is the kind of a definition, all of whose served versions are used.
     fn is_declared(&self, definition: &Value) -> bool {
         let text = |pointer: &str| definition.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         self.is(text("/spec/group"), None, text("/spec/names/plural"))
@@ -151,12 +151,12 @@ impl Named<'_> {
     }
 }
 
-/// The texts of a list of a rule.
+/// Returns the strings of a list in a match rule.
 pub(super) fn texts<'r>(rule: &'r Value, list: &str) -> impl Iterator<Item = &'r str> {
     rule.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// The names of the versions that are served.
+/// Returns the names of the served versions.
 fn served(definition: &Value) -> impl Iterator<Item = &str> {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     let served = versions.into_iter().flatten().filter(|version| version.get("served") == Some(&json!(true)));

@@ -1,7 +1,7 @@
-//! Terms of SMT-LIB 2: an arena in which equal terms are one, simplified as they are made, and the text of them.
+//! Stores SMT-LIB 2 terms in an arena with hash consing, simplifies them on creation, and writes them as text.
 //!
-//! Whole numbers are the solver's integers, without bound; who makes them says where 64 bits end. Texts are its strings,
-//! whose characters end at `0x2FFFF`; [`super::regular`] says why that loses nothing.
+//! Integers are the solver's unbounded ones; callers add the limits of 64 bits. Strings are the solver's, whose characters end at
+//! `0x2FFFF`; [`super::regular`] explains why that loses nothing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
@@ -12,11 +12,11 @@ use super::literal::{written_int, written_text};
 mod numbers;
 mod texts;
 
-/// A term in its [`Terms`].
+/// A term, as an index into its [`Terms`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct Term(u32);
 
-/// What values a term has.
+/// The sort of a term.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Sort {
     Bool,
@@ -43,38 +43,38 @@ enum Shape {
     Apply(Op, Box<[Term]>),
 }
 
-/// A function of the theories, by its name there.
+/// A function of an SMT-LIB theory, by its name there.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 enum Op {
     Plain(&'static str, Sort),
-    /// Whether a text is of a language, which is written out.
+    /// Membership of a string in a regular language, given in the solver's notation.
     InLanguage(Box<str>),
 }
 
-/// A constant of a question.
+/// A constant that occurs in a query.
 #[derive(Clone, Debug)]
 pub(super) enum Constant {
     Int(i128),
     Text(String),
 }
 
-/// All terms of a question.
+/// All terms of a query.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     shapes: Vec<Rc<Shape>>,
     known: HashMap<Rc<Shape>, Term>,
     variables: u32,
-    /// About how much memory they take.
+    /// An estimate of the memory used.
     bytes: usize,
 }
 
-/// What a term takes beside its parts and texts: its shape with two counts, and its places in the list and the table, which have
-/// room to grow.
+/// Bytes per term beside its operands and strings: its shape with two reference counts, and its entries in the list and the hash table,
+/// with spare capacity.
 const EACH: usize =
     size_of::<Shape>() + 2 * size_of::<usize>() + 2 * size_of::<usize>() + 3 * size_of::<(usize, Term)>();
 
 impl Shape {
-    /// What it takes beside itself.
+    /// Returns the bytes of its operands and strings.
     const fn payload(&self) -> usize {
         match self {
             Self::Bool(_) | Self::Int(_) | Self::Variable(..) => 0,
@@ -100,12 +100,12 @@ impl Terms {
         term
     }
 
-    /// Counts memory that something made of terms takes.
+    /// Adds the memory of something built from terms.
     pub(super) const fn charge(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes);
     }
 
-    /// About how much memory they take.
+    /// Returns the estimated memory use in bytes.
     pub(super) const fn bytes(&self) -> usize {
         self.bytes
     }
@@ -126,7 +126,7 @@ impl Terms {
         self.make(Shape::Text(value.into()))
     }
 
-    /// A value that nothing is known of.
+    /// Creates an unconstrained variable.
     pub(super) fn variable(&mut self, sort: Sort) -> Term {
         let number = self.variables;
         self.variables = number.saturating_add(1);
@@ -177,7 +177,7 @@ impl Terms {
         self.junction("or", parts, true)
     }
 
-    /// `decides` is the value of a part that is that of all.
+    /// Builds `and` or `or`; an operand equal to `decides` decides the result.
     fn junction(&mut self, name: &'static str, parts: &[Term], decides: bool) -> Term {
         let mut open: BTreeSet<Term> = BTreeSet::new();
         for part in parts {
@@ -264,7 +264,7 @@ impl Terms {
         }
     }
 
-    /// The parts of a choice.
+    /// Returns the operands of an `ite` term.
     pub(super) fn as_choice(&self, term: Term) -> Option<(Term, Term, Term)> {
         match self.shape(term) {
             Some(Shape::Apply(Op::Plain("ite", _), parts)) => match **parts {
@@ -275,13 +275,13 @@ impl Terms {
         }
     }
 
-    /// Whether anybody asked if two terms are equal.
+    /// Reports whether an equation of two terms was ever created.
     pub(super) fn are_compared(&self, one: Term, other: Term) -> bool {
         let parts = [one.min(other), one.max(other)].into();
         self.known.contains_key(&Shape::Apply(Op::Plain("=", Sort::Bool), parts))
     }
 
-    /// The texts that some terms are about as made of something, and not only as which text they are and how long.
+    /// Returns the strings whose content the terms inspect, beyond equality and length.
     pub(super) fn looked_into(&self, roots: &[Term]) -> BTreeSet<Term> {
         let mut found = BTreeSet::new();
         for term in self.all_of(roots) {
@@ -294,19 +294,19 @@ impl Terms {
         found
     }
 
-    /// Declarations and definitions of all that the terms are made of, in their order; a term is then known by its name.
+    /// Writes declarations and definitions of all subterms in order; afterwards each term can be used by its name.
     pub(super) fn write(&self, roots: &[Term], script: &mut String) {
         self.write_with(roots, script, &|_, _| None);
     }
 
-    /// The same, where some variables have a value.
+    /// Writes them with values for some variables.
     pub(super) fn write_with(
         &self,
         roots: &[Term],
         script: &mut String,
         value: &dyn Fn(Term, &str) -> Option<String>,
     ) {
-        // Parts are made before what they are parts of.
+        // Operands are created before the terms that use them.
         for term in self.all_of(roots) {
             match self.shape(term) {
                 Some(Shape::Variable(_, sort)) => {
@@ -335,7 +335,7 @@ impl Terms {
         }
     }
 
-    /// How the text names a term.
+    /// Returns the name of a term in the script.
     pub(super) fn name(&self, term: Term) -> String {
         match self.shape(term) {
             None => "false".to_owned(),
@@ -347,7 +347,7 @@ impl Terms {
         }
     }
 
-    /// The variables of some terms.
+    /// Returns the variables of some terms.
     pub(super) fn variables_of(&self, roots: &[Term]) -> Vec<Term> {
         self.all_of(roots)
             .into_iter()
@@ -355,7 +355,7 @@ impl Terms {
             .collect()
     }
 
-    /// The constants in some terms.
+    /// Returns the constants of some terms.
     pub(super) fn constants_of(&self, roots: &[Term]) -> Vec<Constant> {
         let mut found = Vec::new();
         for term in self.all_of(roots) {
@@ -368,7 +368,7 @@ impl Terms {
         found
     }
 
-    /// The terms and all that they are made of, parts first.
+    /// Returns the terms and all their subterms, operands first.
     fn all_of(&self, roots: &[Term]) -> BTreeSet<Term> {
         let mut all: BTreeSet<Term> = BTreeSet::new();
         let mut open = roots.to_vec();

@@ -1,4 +1,4 @@
-//! The functions on texts that are followed, each as admit-cel has it; positions count characters.
+//! Translates string functions, with the semantics of admit-cel; positions count characters.
 
 use std::rc::Rc;
 
@@ -11,13 +11,13 @@ use super::term::Term;
 use super::value::{List, Outcome, Value};
 use super::{Undecided, undecided};
 
-/// Parts of a text that are thought of, but for those that lists may have.
+/// The number of modelled parts of `split`, beyond those that lists may have.
 const MORE_PARTS: usize = 2;
-/// The greatest index of a part that is followed whatever else there is.
+/// The greatest constant index into `split` that is translated for any number of parts.
 const MOST_INDEX: usize = 8;
 
 impl Evaluator<'_, '_, '_> {
-    /// A function on texts; none where it is none of these.
+    /// Translates a string function; `None` for any other.
     pub(super) fn text_call(&mut self, function: &str, all: &[ExprId]) -> Option<Result<Outcome, Undecided>> {
         Some(match (function, all) {
             ("charAt", [_, _])
@@ -78,7 +78,7 @@ impl Evaluator<'_, '_, '_> {
         })
     }
 
-    /// What is none of the value's type is an error, and what is not followed is not followed.
+    /// A value of another type is an error; an unsupported one is undecided.
     fn of_text(&mut self, function: &str, all: &[ExprId]) -> Result<Outcome, Undecided> {
         let Some((first, rest)) = all.split_first() else { return Err(undecided("a function of nothing")) };
         let text = self.eval(*first)?;
@@ -130,7 +130,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// Of the empty text it is where the search begins.
+    /// Translates `indexOf`; an empty part is found where the search begins.
     fn position(&mut self, text: Term, part: Term, from: Term) -> Outcome {
         let terms = &mut self.world.terms;
         let (zero, empty) = (terms.int(0), terms.text(""));
@@ -208,7 +208,7 @@ impl Evaluator<'_, '_, '_> {
             let part = if is_last { rest } else { terms.ite(goes_on, before, rest) };
             parts.push((there, Value::Text(part)));
             if is_last && limit.is_none_or(|limit| limit > room) {
-                // What is cut into more parts is not thought of.
+                // Strings with more parts are not modelled.
                 let goes_on = terms.and(&[there, goes_on]);
                 let ends = terms.not(goes_on);
                 self.world.assumed.push(ends);
@@ -226,7 +226,7 @@ impl Evaluator<'_, '_, '_> {
         Ok(Value::list(parts))
     }
 
-    /// One part of a text that is cut, by a constant index: however many there are.
+    /// Translates `split(...)[i]` for a constant index, for any number of parts.
     pub(super) fn part_of_split(
         &mut self,
         operand: ExprId,
@@ -282,7 +282,7 @@ impl Evaluator<'_, '_, '_> {
         Ok(self.world.good(Value::Text(row)))
     }
 
-    /// Whether a text is of a format that expressions name; what is wrong with it is not followed.
+    /// Translates `validate` of a named format; the error messages are not modelled.
     fn validated(&mut self, format: ExprId, text: ExprId) -> Result<Outcome, Undecided> {
         let (format, text) = (self.eval(format)?, self.eval(text)?);
         let Value::Format(named) = format.value else { return Err(undecided("`validate` of a format")) };

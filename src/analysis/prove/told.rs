@@ -1,13 +1,13 @@
-//! The words by which it is known which rule an error is about.
+//! Identifies the rule of an error by the words of the message.
 
 use admit_policy::schema::Rule;
 
-/// How servers name a rule that is broken.
+/// How a server reports a violated rule.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Told {
-    /// Its message, or else its text.
+    /// The rule's message, or else its expression.
     pub(super) words: String,
-    /// Whether it may say anything else.
+    /// Whether the message is computed (`messageExpression`) and so may be anything.
     pub(super) is_computed: bool,
 }
 

@@ -1,12 +1,12 @@
-//! Two versions of a definition: whether what the old one lets through the new one does, for all objects.
+//! Decides whether a new version of a CustomResourceDefinition accepts everything that the old one accepts.
 //!
 //! ```text
 //! what is written ──old schema──► what the old one stores ──new schema──► what the new one reads ──► keywords and rules that differ
 //!                     defaults                             pruning, defaults                          each asked about alone
 //! ```
 //!
-//! Questions are about documents that the old definition takes as they are: with nothing in them that it would drop. An update is
-//! of what is stored, in the version in which it was stored.
+//! It considers requests without fields that the old definition would prune. An update changes a stored object through the version in
+//! which it was stored.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::view::View;
 use super::written::{Step, Trial};
 use super::{Solver, undecided};
 
-/// A version of a definition, old and new.
+/// The old and the new definition of an upgrade.
 ///
 /// ```
 /// use admit_analysis::prove::{Solver, SolverError, Step, Upgrade};
@@ -69,7 +69,7 @@ impl Upgrade {
     /// Reads both definitions.
     ///
     /// # Errors
-    /// When a server does not take one of them, or does not let the new one replace the old one.
+    /// If a server rejects one of them, or rejects the new one as an update of the old one.
     pub fn new(old: &Json, new: &Json) -> Result<Self, SideError> {
         let replacing = CompiledCrd::compile_update(new, old).map_err(|errors| {
             SideError::of_fields(errors.into_iter().map(|error| (error.field.clone(), error.to_string())))
@@ -77,12 +77,12 @@ impl Upgrade {
         Ok(Self { old: Arc::new(compiled(old)?), new: Arc::new(replacing) })
     }
 
-    /// Of definitions of which neither replaces the other.
+    /// Takes two definitions without checking that one may replace the other.
     pub(super) const fn of(old: Arc<CompiledCrd>, new: Arc<CompiledCrd>) -> Self {
         Self { old, new }
     }
 
-    /// The versions that both serve.
+    /// Returns the versions that both serve.
     #[must_use]
     pub fn versions(&self) -> Vec<String> {
         let is_served =
@@ -90,14 +90,14 @@ impl Upgrade {
         self.served().filter(|name| is_served(name)).collect()
     }
 
-    /// The versions that only the old one serves.
+    /// Returns the versions that only the old one serves.
     #[must_use]
     pub fn removed(&self) -> Vec<String> {
         let kept = self.versions();
         self.served().filter(|name| !kept.contains(name)).collect()
     }
 
-    /// The versions that both serve, and whose status the old one alone lets be written by itself.
+    /// Returns the versions that both serve and that lose their status subresource.
     #[must_use]
     pub fn without_status(&self) -> Vec<String> {
         let has_status = |crd: &CompiledCrd, name: &str| {
@@ -116,7 +116,7 @@ impl Upgrade {
             .map(|version| version.name.clone())
     }
 
-    /// The steps that there are in a version: there may be no status of its own.
+    /// Returns the steps of a version: without status subresource there is no [`Step::Status`].
     #[must_use]
     pub fn steps(&self, version: &str) -> Vec<Step> {
         let has_status = |crd: &CompiledCrd| {
@@ -127,7 +127,7 @@ impl Upgrade {
         steps
     }
 
-    /// What of the new definition breaks a step in a version that both serve.
+    /// Decides what the new definition rejects in one step, in a version that both serve.
     #[must_use]
     pub fn decide(
         &self,
@@ -154,7 +154,7 @@ impl Upgrade {
     }
 }
 
-/// Paths that the scale subresource reads, where they differ: these checks are not followed.
+/// Reports whether the scale subresource reads the same paths; its checks are not modelled.
 fn same_paths(old: &CrdVersion, new: &CrdVersion) -> bool {
     let paths = |version: &CrdVersion| {
         version.scale().map(|scale| {

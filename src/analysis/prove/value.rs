@@ -1,4 +1,4 @@
-//! Values of expressions over objects that may be any: what each is, under which condition.
+//! Represents CEL values of expressions over arbitrary objects: each possible value with its condition.
 
 use std::rc::Rc;
 
@@ -9,10 +9,10 @@ use super::term::Term;
 use super::view::{UNDECLARED, View};
 use super::{Undecided, undecided};
 
-/// What an expression comes to.
+/// The result of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
-    /// Whether it is an error; then the value means nothing.
+    /// Whether it is an error; then the value is meaningless.
     pub(super) error: Term,
     pub(super) value: Value,
 }
@@ -31,21 +31,21 @@ pub(super) enum Value {
     Address(Address),
     Network(Network),
     Url(Url),
-    /// A format of texts, by its name.
+    /// A named format of strings.
     Format(Format),
-    /// A field whose text is not what its format promises: to read it is an error.
+    /// A field whose string violates its format: reading it is an error.
     Unreadable,
-    /// An object of the document with declared properties.
+    /// An object with declared properties.
     Object(NodeId),
     List(List),
-    /// The active entries of a map.
+    /// A map: its entries that are present.
     Map(Map),
-    /// Whether there is something in it, and what.
+    /// An optional: whether it has a value, and the value.
     Optional(Term, Rc<Self>),
-    /// One of two, by a condition.
+    /// One of two values, by a condition.
     Choice(Term, Rc<Self>, Rc<Self>),
     Type(&'static str),
-    /// A value that is not followed further, and why.
+    /// A value that is not modelled, and why.
     Unknown(&'static str),
 }
 
@@ -53,22 +53,22 @@ pub(super) enum Value {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Quantity {
     pub(super) value: Term,
-    /// Whether it converts to a whole number, and to which; none of what arithmetic made.
+    /// Whether it converts to an integer, and to which; `None` for results of arithmetic.
     pub(super) integer: Option<(Term, Term)>,
-    /// Whether it may have more digits than are written out.
+    /// Whether it may have more digits than are modelled.
     pub(super) is_far: Term,
 }
 
-/// Parts of a URL.
+/// The parts of a URL.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Url {
-    /// As [`super::parser::URL_TEXTS`] names them.
+    /// The string parts, in the order of [`super::parser::URL_TEXTS`].
     pub(super) texts: [Term; 5],
-    /// How many keys its query has.
+    /// The number of query keys.
     pub(super) count: Term,
 }
 
-/// Items in their order, each under a condition.
+/// The items of a list in order, each with the condition of its presence.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct List {
     pub(super) items: Rc<Vec<(Term, Value)>>,
@@ -77,15 +77,15 @@ pub(super) struct List {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Map {
-    /// Whether it is there, its key, its value. Keys of entries that are there differ.
+    /// Presence, key and value of each entry. Keys of present entries are distinct.
     pub(super) entries: Rc<Vec<(Term, Term, Value)>>,
     pub(super) of_document: bool,
 }
 
-/// How a list compares.
+/// How a list is compared.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Kind {
-    /// One that an expression made, or of a document without types.
+    /// A list that an expression creates, or one of an untyped object.
     Made,
     Atomic,
     Set,
@@ -97,7 +97,7 @@ impl Value {
         Self::List(List { items: Rc::new(items), kind: Kind::Made })
     }
 
-    /// Whether comparing it with a value of another type is an error.
+    /// Reports whether comparing it with a value of another type is an error.
     pub(super) const fn is_strict(&self) -> bool {
         match self {
             Self::Quantity(_) | Self::Address(_) | Self::Network(_) | Self::Url(_) => true,
@@ -117,21 +117,21 @@ impl<'s> World<'s> {
         Outcome { error: self.terms.bool(true), value: Value::Null }
     }
 
-    /// The value of a node that is there.
+    /// Returns the value of a present node.
     pub(super) fn value_of(&mut self, id: NodeId) -> Result<Value, Undecided> {
         let value = self.value_of_its_type(id)?;
         let wrong = self.wrong_type(id);
         Ok(self.merged(wrong, Value::Unknown("a value of another type than is declared"), value))
     }
 
-    /// Whether a node that is let through may be of another type than is declared, as stored ones may be.
+    /// Returns whether an accepted node may have another type than declared, as stored values may.
     pub(super) fn wrong_type(&mut self, id: NodeId) -> Term {
         let no = self.terms.bool(false);
         let is_let_through = self.keeps_wrong_types;
         self.mismatches.get(&id).copied().filter(|_| is_let_through).unwrap_or(no)
     }
 
-    /// The same of nodes that are of the type that is declared.
+    /// Returns the value of a present node that has its declared type.
     pub(super) fn value_of_its_type(&mut self, id: NodeId) -> Result<Value, Undecided> {
         let form = self.force(id)?;
         let node = self.node(id)?.clone();
@@ -180,7 +180,7 @@ impl<'s> World<'s> {
         Ok((present, value))
     }
 
-    /// One of two values.
+    /// Selects one of two values by a condition.
     pub(super) fn merged(&mut self, condition: Term, yes: Value, no: Value) -> Value {
         match self.terms.known_bool(condition) {
             Some(true) => return yes,
@@ -233,13 +233,13 @@ impl<'s> World<'s> {
         Outcome { error, value }
     }
 
-    /// The same outcome where another error comes first.
+    /// Returns the outcome where another error takes precedence.
     pub(super) fn after(&mut self, error: Term, mut outcome: Outcome) -> Outcome {
         outcome.error = self.terms.or(&[error, outcome.error]);
         outcome
     }
 
-    /// Whether it is true, and whether there is an error, which there is too where it is no truth value.
+    /// Returns whether it is true, and whether it is an error; a value that is not a boolean is one too.
     pub(super) fn truth(&mut self, outcome: &Outcome) -> Result<(Term, Term), Undecided> {
         let (error, value) = self.truth_of(&outcome.value)?;
         Ok((self.terms.or(&[outcome.error, error]), value))
@@ -258,7 +258,7 @@ impl<'s> World<'s> {
         })
     }
 
-    /// How many of some conditions hold.
+    /// Counts how many conditions hold.
     pub(super) fn count(&mut self, conditions: impl IntoIterator<Item = Term>) -> Term {
         let (one, zero) = (self.terms.int(1), self.terms.int(0));
         let counted: Vec<Term> =
@@ -267,7 +267,7 @@ impl<'s> World<'s> {
     }
 }
 
-/// The value where it is not null.
+/// Returns the value on the assumption that it is not null.
 pub(super) fn without_null(value: Value, null: Term) -> Value {
     match value {
         Value::Choice(condition, _, other) if condition == null => (*other).clone(),

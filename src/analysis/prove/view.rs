@@ -1,20 +1,20 @@
-//! How documents are seen, and which objects may have more in them than their schemas say.
+//! Defines how expressions see objects, and which objects may have undeclared fields.
 
 use admit_policy::schema::{AdditionalProperties, Schema};
 
-/// Why of a map not all entries are known.
+/// The reason reported for a map whose entries are not all known.
 pub(super) const UNDECLARED: &str = "entries that were undeclared properties";
 
-/// How documents are seen.
+/// How expressions see objects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum View {
     /// Through the types that a definition declares.
     Typed,
-    /// As they are.
+    /// As untyped JSON.
     Plain,
 }
 
-/// Whether objects may have fields that the schema does not declare.
+/// Reports whether objects may have fields that the schema does not declare.
 pub(super) fn is_open(schema: &Schema) -> bool {
     let allows = matches!(schema.additional_properties, Some(AdditionalProperties::Allowed(true)));
     schema.preserves_unknown_fields() || schema.embedded_resource || allows

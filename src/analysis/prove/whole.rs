@@ -1,4 +1,4 @@
-//! The schema of whole objects: what a definition declares, and what every object has.
+//! Builds the schema of whole objects: what a definition declares, plus `apiVersion`, `kind` and metadata.
 
 use admit_policy::GroupVersionKind;
 use admit_policy::schema::{AdditionalProperties, Checks, Enumeration, Pattern, Schema, SchemaType};
@@ -13,7 +13,7 @@ fn text(pattern: Option<&str>, most: Option<i64>) -> Schema {
     Schema { schema_type: Some(SchemaType::String), checks: checks.into(), ..Schema::default() }
 }
 
-/// The schema with what every object has. Rules of a definition see the name alone of the metadata.
+/// Adds what every object has to a schema. Rules of a definition see only the name of the metadata.
 pub(super) fn whole(
     schema: &Schema,
     kind: &GroupVersionKind,
@@ -49,12 +49,12 @@ pub(super) fn whole(
     schema
 }
 
-/// Says of which kind whole objects are.
+/// Fixes `apiVersion` and `kind` of whole objects.
 pub(super) fn types(schema: &mut Schema, kind: &GroupVersionKind) {
     for (property, value) in [("apiVersion", kind.api_version()), ("kind", kind.kind.clone())] {
         let enumeration = Enumeration::new(vec![value.into()]);
         let mut checks = Checks { enumeration, ..Checks::default() };
-        // What a definition says of it beside its type.
+        // A definition may constrain them beyond their type.
         let declared = schema.properties.get(property).map(|declared| (*declared.checks).clone());
         let said = declared.filter(|said| *said != Checks::default());
         checks.all_of.extend(said.map(|said| Schema { checks: said.into(), ..Schema::default() }));
@@ -69,7 +69,7 @@ pub(super) fn types(schema: &mut Schema, kind: &GroupVersionKind) {
     }
 }
 
-/// What objects have in their metadata beside name and namespace, some of it at times.
+/// Returns the metadata fields beside name and namespace, some of which are optional.
 fn beside_the_name() -> Vec<(Box<str>, Schema)> {
     let typed = |schema_type| Schema { schema_type: Some(schema_type), ..Schema::default() };
     let of_texts = || {

@@ -1,5 +1,5 @@
-//! What the server makes of a request under two definitions: objects are only told where the engine refuses with the new one what it
-//! lets through with the old one.
+//! Simulates a request under two definitions. An object is reported only if the engine rejects it under the new one and accepts it
+//! under the old one.
 
 use std::sync::Arc;
 
@@ -14,31 +14,31 @@ use super::subject::is_name;
 use super::view::is_open;
 use super::{Counterexample, Said};
 
-/// What is written; [`super::Upgrade`] has an example.
+/// The kind of write; [`super::Upgrade`] has an example.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
-    /// An object that is not there yet.
+    /// A new object is created.
     Create,
-    /// What is stored, as it is read; its labels alone may differ.
+    /// A stored object is written back; only its labels may change.
     Update,
-    /// The status of what is stored.
+    /// The status of a stored object is written.
     Status,
 }
 
-/// What the server says of rules that it did not run.
+/// The message of the server about rules that it did not run.
 const NOT_CHECKED: &str = "some validation rules were not checked";
 
-/// The name of a field that is seldom declared.
+/// The name of a field that schemas rarely declare.
 const UNDECLARED: &str = "undeclared";
 
-/// The field that is refused, and the words.
+/// The rejected field, and the message.
 type Refusal = (String, String);
 
 fn refusals(found: Written) -> Vec<Refusal> {
     found.errors.into_iter().map(|error| (error.field.clone(), error.to_string())).collect()
 }
 
-/// Both definitions, and what is written.
+/// Both definitions, and the kind of write.
 pub(super) struct Trial<'a> {
     pub(super) old: &'a CompiledCrd,
     pub(super) new: &'a CompiledCrd,
@@ -59,7 +59,7 @@ impl Shrinks for Broken {
 }
 
 impl Trial<'_> {
-    /// The smallest request that shows a change, from one that a solver thought of.
+    /// Returns the smallest request that shows a change, starting from a solver's.
     pub(super) fn smallest(
         &self,
         change: &Change,
@@ -69,7 +69,7 @@ impl Trial<'_> {
         let confirm = |request: &Request| self.broken(request, change);
         let mut first = confirm(&request);
         if first.is_none() && self.step == Step::Update {
-            // The server forgives what it sees unchanged; fields that nobody declared, and labels, keep it from seeing that.
+            // Ratcheting accepts values that it recognises as unchanged. Undeclared fields and labels prevent that recognition.
             let mut labelled = request.0;
             labelled.get_mut("metadata")?.as_object_mut()?.insert("labels".to_owned(), json!({"a": "a"}));
             let mut extended = labelled.clone();
@@ -93,7 +93,7 @@ impl Trial<'_> {
             }
             None => !was_not_run(refusal) && is_about(refusal, &change.field),
         };
-        // Rules that were not run show nothing.
+        // A rule that did not run shows nothing.
         let is_shown = errors.iter().any(shows) && (change.rule.is_none() || !errors.iter().any(was_not_run));
         if !is_shown {
             return None;
@@ -126,7 +126,7 @@ impl Trial<'_> {
         Some((written.clone(), None, refusals(found)))
     }
 
-    /// What is stored after it was written: as the old definition reads it.
+    /// Returns the stored object after the write, as the old definition reads it.
     fn stored(&self, written: &Json) -> Option<Json> {
         let mut stored = written.clone();
         let unknown = self.versions.0.read(&mut stored, Malformed::Refuse, None).ok()?;
@@ -138,7 +138,7 @@ impl Trial<'_> {
     fn updated(&self, written: &Json) -> Option<(Json, Option<Json>, Vec<Refusal>)> {
         let (old, new) = self.versions;
         let stored = self.stored(written)?;
-        // One label is changed, so that not all is as it was.
+        // Changes one label, so that the object is not equal as a whole.
         let with_label = |object: &Json| {
             let mut object = object.clone();
             if let Some(label) = object.pointer_mut("/metadata/labels/a") {
@@ -181,7 +181,7 @@ impl Trial<'_> {
     }
 }
 
-/// Gives each object that may have undeclared fields one.
+/// Adds an undeclared field to each object that may have one.
 fn extend(value: &mut Json, schema: &Schema) {
     match value {
         Json::Object(map) => {
@@ -203,7 +203,7 @@ fn extend(value: &mut Json, schema: &Schema) {
     }
 }
 
-/// Whether nothing of a document was dropped when it was read.
+/// Reports whether reading a document pruned nothing.
 fn is_within(written: &Json, read: &Json) -> bool {
     match (written, read) {
         (Json::Object(written), Json::Object(read)) => {
@@ -216,8 +216,8 @@ fn is_within(written: &Json, read: &Json) -> bool {
     }
 }
 
-/// Whether what is refused is a field, or below it: indices and keys do not count. Of some mistakes the server names the field in
-/// the words alone.
+/// Reports whether an error is about a field or its children, ignoring indices and keys. For some errors the server names the field
+/// only in the message.
 fn is_about((path, text): &Refusal, field: &str) -> bool {
     let (path, field) = (plain(path), plain(field));
     if path == "<nil>" {
@@ -226,7 +226,7 @@ fn is_about((path, text): &Refusal, field: &str) -> bool {
     path == field || path.strip_prefix(&field).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// A path without indices and keys.
+/// Returns a path without indices and keys.
 fn plain(path: &str) -> String {
     let mut plain = String::new();
     let mut is_key = false;

@@ -1,5 +1,5 @@
-//! Time zones that are constants: how far one is from UTC, always or from when to when. Of zones with a name that is read from
-//! the time zone database that is compiled in, which the engine asks, too.
+//! Computes offsets of constant time zones from UTC, fixed or changing over time. Named zones come from the bundled time zone database,
+//! which the engine uses, too.
 
 use std::rc::Rc;
 use std::sync::LazyLock;
@@ -8,37 +8,37 @@ use admit_cel::{Bindings, Env, Evaluation, Mode, Program, Type, Value, Version};
 use jiff::Timestamp;
 use jiff::tz::TimeZoneDatabase;
 
-/// A zone.
+/// A time zone.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Zone {
-    /// So many minutes from UTC, always.
+    /// A fixed offset, in minutes.
     Fixed(i64),
-    /// Another distance from time to time.
+    /// An offset that changes over time.
     Changing(Rc<Offsets>),
-    /// There is no such zone: to ask for it is an error.
+    /// An unknown zone: using it is an error.
     None,
-    /// It is not followed, and why.
+    /// A zone that is not modelled, and why.
     Unknown(&'static str),
 }
 
-/// How many seconds a zone is from UTC.
+/// The offsets of a zone from UTC, in seconds.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Offsets {
-    /// In the beginning.
+    /// The offset before the first change.
     pub(super) first: i64,
-    /// From each of these seconds since 1970 on, in their order.
+    /// Start (seconds since 1970) and offset of each period, in order.
     pub(super) changes: Vec<(i64, i64)>,
-    /// From which second on it is not written out, where it changes on for ever.
+    /// The second from which changes are not listed, if they continue forever.
     pub(super) end: Option<i64>,
 }
 
-/// The first second of 2100, after which changes are not written out: they go on by a rule, twice a year.
+/// The first second of 2100; later changes follow a rule, twice a year, and are not listed.
 const END: i64 = 4_102_444_800;
 
-/// Compiled in, so that no answer depends on the machine.
+/// Bundled, so that results do not depend on the machine.
 static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// The offsets of a zone that the database has.
+/// Returns the offsets of a zone in the database.
 fn offsets(name: &str) -> Option<Offsets> {
     let zone = DATABASE.get(name).ok()?;
     let mut last = i64::from(zone.to_offset(Timestamp::MIN).seconds());
@@ -57,7 +57,7 @@ fn offsets(name: &str) -> Option<Offsets> {
     Some(found)
 }
 
-/// Noon of a day in the middle of a year, as far as any zone is from its ends.
+/// Noon of a day in the middle of the year, far from both its ends in any zone.
 const DAY: i64 = 165;
 const NOON: i64 = 720;
 
@@ -69,7 +69,7 @@ static PROGRAM: LazyLock<Option<Program>> = LazyLock::new(|| {
     env.program(&env.compile(&format!("[{}]", parts.join(", "))).ok()?).ok()
 });
 
-/// A zone by its text: an offset with a colon, or a name.
+/// Parses a zone: an offset with a colon, or a name.
 pub(super) fn zone(text: &str) -> Zone {
     match text {
         "" | "UTC" => return Zone::Fixed(0),
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(zone("../Europe/Prague"), Zone::None);
     }
 
-    /// What the engine says of a second: day of the month, hours, minutes and seconds.
+    /// Asks the engine for the local day of the month, hours, minutes and seconds.
     fn said(name: &str, second: i64) -> Vec<i64> {
         let env = Env::kubernetes(Version(1, 36), Mode::Stored);
         let env = env.with_variable("z", Type::String).with_variable("s", Type::Int);
@@ -162,7 +162,7 @@ mod tests {
             for (second, offset) in asked {
                 let local =
                     Timestamp::from_second(second + offset).map(|at| at.to_zoned(jiff::tz::TimeZone::UTC));
-                // The first instant of the year 1 is one of the year 0 west of UTC.
+                // The first instant of year 1 is in year 0 west of UTC.
                 let Ok(local) = local else { continue };
                 let parts = [local.day(), local.hour(), local.minute(), local.second()].map(i64::from);
                 assert_eq!(said(name, second), parts, "{name} {second}");

@@ -1,8 +1,8 @@
-//! Releases at which the judgement of a document may come out differently, told from what it names. Releases between two
-//! boundaries are judged once: this is what makes nine releases cost little more than one.
+//! Finds the releases at which the verdict on a document may change, from the names that it contains. Releases between two boundaries
+//! are judged once, so judging nine releases costs little more than judging one.
 //!
-//! INVARIANT: a boundary too many costs a run; one too few would be a wrong verdict. So names alone decide, whatever they stand
-//! for in the text.
+//! INVARIANT: a superfluous boundary costs a run; a missing one would give a wrong verdict. So a name alone makes a boundary, whatever
+//! it stands for in the text.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use super::{Release, Releases};
 
 type ByName = HashMap<&'static str, BTreeSet<Release>>;
 
-/// By the names that expressions have.
+/// The boundaries by the names in expressions.
 static OF_NAMES: LazyLock<ByName> = LazyLock::new(of_names);
 /// The same of expressions whose cost is estimated: rules of definitions.
 static OF_ESTIMATES: LazyLock<ByName> = LazyLock::new(of_estimates);
@@ -128,8 +128,8 @@ pub(super) fn of(document: &Value) -> BTreeSet<Release> {
     walk.found
 }
 
-/// The boundaries of what is decided with a document, beside those of the document itself: what updates leave, what calls cost
-/// in policies, and which kinds there are.
+/// Returns the boundaries of decisions, beside those of the document itself: ratcheting, costs of calls in policies, and existing
+/// kinds.
 pub(super) fn of_decisions(document: &Value) -> BTreeSet<Release> {
     let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
     let kind = format!("{} {}", text("apiVersion"), text("kind"));
@@ -178,7 +178,7 @@ impl Walk {
             if self.is_estimated {
                 self.found.extend(OF_ESTIMATES.get(word).into_iter().flatten());
             }
-            // A reserved word is no identifier; whether it names a field is asked of those alone that mostly do not.
+            // A reserved word is no identifier; whether it names a field is checked only for those that usually do not.
             let is_word = word.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
             if is_word && !is_identifier(word) && !OPERATORS.contains(&word) {
                 self.found.insert(minor(32));
@@ -190,10 +190,10 @@ impl Walk {
     }
 }
 
-/// Reserved words that stand for something by themselves.
+/// Reserved words that are operators or literals.
 const OPERATORS: [&str; 4] = ["in", "true", "false", "null"];
 
-/// Whether a dot, and perhaps a question mark and blanks, stands before the word.
+/// Whether the word follows a dot, possibly with a question mark and blanks.
 fn is_selected(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text.get(..at).unwrap_or_default().trim_end();

@@ -1,5 +1,5 @@
-//! What differs between releases beside functions: kinds, fields, formats, what updates may leave, costs. Each fact is a row with
-//! the file of the reference, at the release, that it was read from. Functions have their rows in admit-cel.
+//! Lists what differs between releases beside functions: kinds, fields, formats, ratcheting, costs. Each fact is a row with the source
+//! file of that release from which it was read. Functions have their rows in admit-cel.
 
 use admit_cel::Version;
 
@@ -14,7 +14,7 @@ pub enum Subject {
     Field,
     /// A format of strings in schemas, which servers without it do not check.
     Format,
-    /// How expressions are read, counted or applied.
+    /// How expressions are parsed, charged or applied.
     Behaviour,
 }
 
@@ -23,13 +23,13 @@ pub enum Subject {
 pub struct Fact {
     /// What it is about.
     pub subject: Subject,
-    /// The kind, field or format as it is written in documents; what happens, for a behaviour.
+    /// The kind, field or format as written in documents; for a behaviour, a description.
     pub name: &'static str,
-    /// The first release of which it holds as servers are installed.
+    /// The first release in which it holds for servers as installed.
     pub from: Release,
-    /// What is to be said beside it; may be empty.
+    /// A remark; may be empty.
     pub note: &'static str,
-    /// Where it was read.
+    /// The source file.
     pub source: &'static str,
 }
 
@@ -204,7 +204,7 @@ pub const FACTS: &[Fact] = &[
     ),
 ];
 
-/// What is not known of some releases, or known to differ there and not followed.
+/// Something that is unknown for some releases, or known to differ there and not imitated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unknown {
     /// The first of the releases.
@@ -246,12 +246,12 @@ pub const UNKNOWN: &[Unknown] = &[
     ),
 ];
 
-/// What is not known of any of the releases.
+/// Returns what is unknown for any of the releases.
 pub fn unknown_of(releases: &Releases) -> impl Iterator<Item = &'static Unknown> {
     UNKNOWN.iter().filter(|row| releases.iter().any(|release| row.from <= release && release <= row.to))
 }
 
-/// The fact about what a document names.
+/// Returns the fact about a name in a document.
 pub(super) fn about(subject: Subject, name: &str) -> Option<&'static Fact> {
     FACTS.iter().find(|fact| fact.subject == subject && fact.name == name)
 }

@@ -1,4 +1,4 @@
-//! Judges each document as the servers of the releases would, and gathers what was found by the releases that agree.
+//! Judges each document as the servers of the releases would, and merges equal findings of several releases.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use super::facts::{self, FACTS, Subject};
 use super::reason::{self, Cause};
 use super::{Release, Releases};
 
-/// What a document means by itself has nothing to do with what else there is.
+/// A document is judged by itself, regardless of others.
 const OPTIONS: LoadOptions = LoadOptions { ignore_unknown: true };
 
-/// What some releases say of a document.
+/// A finding of some releases about a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The releases, in ascending order.
@@ -24,47 +24,47 @@ pub struct Found {
     pub cause: Cause,
     /// Where, and in which words.
     pub error: LoadError,
-    /// Which release brought what is missing; empty where that is not known.
+    /// The release that added what is missing; empty if unknown.
     pub because: String,
 }
 
-/// What the releases say of one document.
+/// The findings of all releases about one document.
 #[derive(Clone, Debug)]
 pub struct DocumentReport {
     /// `CustomResourceDefinition hosts.example.com`.
     pub name: String,
-    /// Where it begins.
+    /// The position at which it begins.
     pub position: Position,
-    /// By cause, then by place.
+    /// The findings, by cause, then by position.
     pub found: Vec<Found>,
 }
 
-/// What the releases say of one file.
+/// The findings of all releases about one file.
 #[derive(Clone, Debug)]
 pub struct FileReport {
     /// Its name.
     pub file: Arc<str>,
     /// The releases that take all of it.
     pub taken: Vec<Release>,
-    /// The first release from which on all of it is taken; none where the last one refuses something.
+    /// The first release from which on the whole file is accepted; None if the last one rejects something.
     pub first: Option<Release>,
-    /// Documents of which something was found.
+    /// Documents with findings.
     pub documents: Vec<DocumentReport>,
-    /// How many documents were not judged, as time was over: what releases say of the file is not known to its end.
+    /// The number of documents that were not judged because time was up: the result for the file is incomplete.
     pub late: usize,
 }
 
-/// What the releases say of all documents.
+/// The findings of all releases about all documents.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// In the order of the documents.
+    /// The files, in the order of the documents.
     pub files: Vec<FileReport>,
-    /// How often documents were judged: at most once for each release.
+    /// The number of runs: at most one per document and release.
     pub runs: usize,
 }
 
-/// Judges each definition, policy, binding, and configuration of webhooks and of servers by itself; other documents are passed over. Those that come
-/// after `over` has said that time is over are counted, and not judged.
+/// Judges each definition, policy, binding, and configuration of webhooks and of servers by itself; other documents are skipped. Once
+/// `over` returns true, the remaining ones are counted but not judged.
 #[must_use]
 pub fn judge(documents: &[Document], releases: &Releases, over: &dyn Fn() -> bool) -> Report {
     let mut report = Report::default();
@@ -104,7 +104,7 @@ pub fn judge(documents: &[Document], releases: &Releases, over: &dyn Fn() -> boo
     report
 }
 
-/// The documents whose kind a release does not serve, in the words of whoever asks it for one.
+/// Returns the documents whose kind a release does not serve, with the error that clients get.
 #[must_use]
 pub fn not_served(documents: &[Document], release: Release) -> Vec<LoadError> {
     let unknown = |document: &&Document| served(document).is_some_and(|fact| release < fact.from);
@@ -158,7 +158,7 @@ fn name(value: &Value) -> String {
     format!("{} {}", text(value, "/kind"), text(value, "/metadata/name"))
 }
 
-/// What was found, and the number of times that the engine was asked.
+/// Returns the findings, and the number of runs of the engine.
 fn judge_document(document: &Document, releases: &Releases) -> (Vec<Found>, usize) {
     let mut gathered = Gathered::default();
     let served = served(document);
@@ -230,7 +230,7 @@ fn with_note(told: String, fact: &facts::Fact) -> String {
     if fact.note.is_empty() { told } else { format!("{told}; {}", fact.note) }
 }
 
-/// By cause, place and words.
+/// Findings by cause, position and message.
 #[derive(Debug, Default)]
 struct Gathered {
     found: BTreeMap<(Cause, usize, String, String), Found>,

@@ -1,8 +1,8 @@
-//! One run, every release: judges documents as the API servers of several Kubernetes releases would.
+//! Judges documents as the API servers of several Kubernetes releases would, in one run.
 //!
-//! Input: documents, and the releases. Output: a [`Report`]: what each release refuses or finds too costly, what it drops or
-//! does not check, and the first release from which on all of a file is taken. What differs between releases is known from
-//! [`facts`] and from the rows of admit-cel; each says where it was read. What is not known is told by [`facts::unknown_of`].
+//! Input: documents, and the releases. Output: a [`Report`]: what each release rejects or finds too costly, what it drops or does not
+//! check, and the first release that accepts a whole file. The differences between releases come from [`facts`] and from the rows of
+//! admit-cel, each with its source. [`facts::unknown_of`] reports what is unknown.
 
 mod boundaries;
 pub mod facts;

@@ -1,4 +1,4 @@
-//! The page "CEL in Kubernetes by release", made from the rows and facts.
+//! Generates the page "CEL in Kubernetes by release" from the rows and facts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ fn line(page: &mut String, arguments: std::fmt::Arguments<'_>) {
     let _ = writeln!(page, "{arguments}");
 }
 
-/// Functions by the first release that offers them to what is new.
+/// Writes the functions by the first release that offers them to new expressions.
 fn functions(page: &mut String) {
     let mut by_release: BTreeMap<Release, Vec<&'static Overload>> = BTreeMap::new();
     for row in overloads() {
@@ -68,7 +68,7 @@ fn build_of(row: &Overload) -> Release {
     until.map(Release).max().unwrap_or(Release(Version(1, 0)))
 }
 
-/// The signature without its result, so that overloads of one name and receiver are told apart by their arguments alone.
+/// Returns the signature without its result: overloads with one name and receiver differ only in their arguments.
 fn name_of(row: &Overload) -> &'static str {
     row.signature.split(" -> ").next().unwrap_or(row.signature)
 }

@@ -1,4 +1,4 @@
-//! Releases and ranges of them, as they are written: `1.31`, `1.29..1.37`.
+//! Parses releases and ranges of them: `1.31`, `1.29..1.37`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +19,7 @@ pub struct Release(pub Version);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Releases(Vec<Release>);
 
-/// Why a text names no releases.
+/// Why a text is not a valid range of releases.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ReleasesError {
     /// It is not of the form.
@@ -74,7 +74,7 @@ impl FromStr for Releases {
 }
 
 impl Releases {
-    /// Every release that is known.
+    /// Returns every known release.
     #[must_use]
     pub fn all() -> Self {
         Self::between(FIRST, LAST)
@@ -85,7 +85,7 @@ impl Releases {
         Self((from..=last.0.1).map(|minor| Release(Version(major, minor))).collect())
     }
 
-    /// In ascending order.
+    /// Returns the releases in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = Release> + '_ {
         self.0.iter().copied()
     }

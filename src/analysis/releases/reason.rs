@@ -1,16 +1,16 @@
-//! Why a release does not take something: the causes that there are, and the release that brought what is missing.
+//! Defines why a release rejects something: the possible causes, and the release that added what is missing.
 
 use admit_cel::{is_identifier, overloads};
 
 use super::boundaries::{function_of, offered_from};
 use super::{Release, facts};
 
-/// Why a document, or a part of it, is not taken as it is written.
+/// Why a document, or a part of it, is not accepted as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Cause {
-    /// The server refuses it.
+    /// The server rejects it.
     Refused,
-    /// The server refuses it, for it would cost too much.
+    /// The server rejects it because of its cost.
     TooCostly,
     /// The server does not know the kind.
     NotServed,
@@ -27,7 +27,7 @@ impl Cause {
         matches!(self, Self::Refused | Self::TooCostly | Self::NotServed)
     }
 
-    /// As output names it: `refused`, `too-costly`, `not-served`, `dropped`, `unchecked`.
+    /// Returns its name in output: `refused`, `too-costly`, `not-served`, `dropped`, `unchecked`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ pub(super) fn cause(message: &str) -> Cause {
     if is_of_cost { Cause::TooCostly } else { Cause::Refused }
 }
 
-/// From which release on, after this one, there is what the words say is missing.
+/// Returns the first later release that has what the message reports as missing.
 pub(super) fn because(message: &str, release: Release) -> Option<String> {
     for opening in ["undeclared reference to '", "found no matching overload for '"] {
         if let Some(name) = quoted(message, opening)
@@ -66,7 +66,7 @@ fn quoted<'m>(message: &'m str, opening: &str) -> Option<&'m str> {
     rest.split('\'').next()
 }
 
-/// Of a function, or of the namespace of functions, after a release that misses it.
+/// Returns the first later release that has a function, or a namespace of functions.
 fn next_offer(name: &str, release: Release) -> Option<Release> {
     let bare = name.rsplit('.').next().unwrap_or(name);
     let in_namespace = format!("{name}.");

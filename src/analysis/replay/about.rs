@@ -1,4 +1,4 @@
-//! What a request is about, and whether it is one that policies are asked about: by its verb and the subresource.
+//! Determines the target of a request, and whether admission policies apply to it, from its verb and subresource.
 
 use admit_policy::{GroupVersionResource, Operation};
 
@@ -7,22 +7,22 @@ use super::needs::Concern;
 use super::outcome::{self, Outcome};
 use super::store::Key;
 
-/// Subresources whose requests show the whole object.
+/// Subresources whose requests contain the whole object.
 const WHOLE: [&str; 6] = ["", "status", "finalize", "approval", "ephemeralcontainers", "resize"];
-/// Subresources that connect to something.
+/// Subresources that connect to something (CONNECT).
 const CONNECTING: [&str; 4] = ["attach", "exec", "portforward", "proxy"];
 
-/// What an event tells of.
+/// The kind of request that an event records.
 #[derive(Debug)]
 pub(super) enum Asked {
-    /// A request that changes nothing, or is about no resource.
+    /// A request that changes nothing, or is not about a resource.
     Read,
-    /// The deletion of all objects that a list selects.
+    /// A `deletecollection` request, which deletes all objects that it selects.
     Collection(About),
     Write(About),
 }
 
-/// What a request is about, as the event says.
+/// The target of a request, as the event records it.
 #[derive(Debug)]
 pub(super) struct About {
     pub(super) operation: Operation,
@@ -54,7 +54,7 @@ impl About {
     fn new(event: &Event<'_>, about: &ObjectRef<'_>, operation: Operation) -> Self {
         let ObjectRef { resource, namespace, name, api_group, api_version, subresource } = about;
         let resource = GroupVersionResource::new(&**api_group, &**api_version, &**resource);
-        // A Namespace is said to lie in itself.
+        // Events give a Namespace its own name as its namespace.
         let namespace = if is_namespaces(&resource) { "" } else { &**namespace };
         let key = Key {
             group: resource.group.clone(),
@@ -72,7 +72,7 @@ impl About {
         }
     }
 
-    /// Whether requests to the subresource show the whole object.
+    /// Reports whether requests to the subresource contain the whole object.
     pub(super) fn is_whole(&self) -> bool {
         WHOLE.contains(&self.subresource.as_str())
     }
@@ -85,14 +85,14 @@ impl About {
         Concern { operation: self.operation, resource: &self.resource, subresource: &self.subresource }
     }
 
-    /// `deployments.apps/scale`.
+    /// Formats the resource: `deployments.apps/scale`.
     pub(super) fn shown(&self) -> String {
         let resource = self.resource.group_resource();
         if self.subresource.is_empty() { resource } else { format!("{resource}/{}", self.subresource) }
     }
 }
 
-/// Whether the resource is that of Namespaces, which lie in themselves.
+/// Reports whether the resource is Namespaces, whose events carry their own name as namespace.
 fn is_namespaces(resource: &GroupVersionResource) -> bool {
     resource.group.is_empty() && resource.resource == "namespaces"
 }

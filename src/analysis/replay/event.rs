@@ -1,4 +1,4 @@
-//! Reads one line of a log: an audit Event, a list of them, or an AdmissionReview. Objects stay the text that they are.
+//! Parses one line of a log: an audit Event, an EventList, or an AdmissionReview. Objects are kept as unparsed JSON text.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,34 +7,34 @@ use admit_policy::UserInfo;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What stands in one line.
+/// The content of one line.
 #[derive(Debug)]
 pub(super) enum Line<'t> {
     Event(Box<Event<'t>>),
-    /// The items of an `EventList`, which webhooks of audit logs are sent.
+    /// The items of an `EventList`, as audit webhooks receive it.
     Events(Vec<&'t RawValue>),
     Review,
 }
 
-/// Why a line says nothing about requests.
+/// Why a line cannot be used.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Unread {
     /// It ends in the middle of a document.
     Cut,
-    /// It is no JSON, or has fields of other types than an Event.
+    /// It is not JSON, or a field has another type than in an Event.
     Malformed,
     /// It is JSON of another kind, or of another version than `audit.k8s.io/v1` and `admission.k8s.io/v1`.
     Foreign,
     /// It is longer than [`MAX_LINE`](super::MAX_LINE).
     TooLong,
-    /// The compressed file ends early, or is damaged: what comes behind is not known.
+    /// The compressed file ends early or is damaged; what follows is unknown.
     Torn,
-    /// The time for the replay was over: this line, and what comes behind, was not looked at.
+    /// The time limit of the replay was reached: this line and what follows were not read.
     Late,
 }
 
 impl Unread {
-    /// The name of the cause in reports.
+    /// Returns the name of the cause in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +48,7 @@ impl Unread {
     }
 }
 
-/// An audit Event, as far as a replay needs it. Missing texts are empty.
+/// The fields of an audit Event that a replay needs. Missing strings are empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Event<'t> {
@@ -84,7 +84,7 @@ pub(super) struct Event<'t> {
     items: Option<Vec<&'t RawValue>>,
 }
 
-/// What a request is about.
+/// The target of a request.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ObjectRef<'t> {
@@ -102,7 +102,7 @@ pub(super) struct ObjectRef<'t> {
     pub(super) subresource: Cow<'t, str>,
 }
 
-/// The server's answer.
+/// The server's response status.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ResponseStatus {
@@ -127,7 +127,7 @@ struct User {
     extra: Option<HashMap<String, Option<Vec<String>>>>,
 }
 
-/// What of an object's metadata says which of its states it is.
+/// The metadata that distinguishes states of an object.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Meta {
@@ -140,7 +140,7 @@ pub(super) struct Meta {
     pub(super) deletion_grace_period_seconds: Option<i64>,
 }
 
-/// The head of an object.
+/// The identifying fields of an object.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Head {
@@ -150,23 +150,23 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Of the text of an object; none where it is none.
+    /// Parses them from an object's JSON text; `None` if it is not an object.
     pub(super) fn of(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// Whether it is what servers answer where there is no object to show.
+    /// Reports whether it is a Status, which servers return in place of an object.
     pub(super) fn is_status(&self) -> bool {
         self.kind.as_deref() == Some("Status") && self.api_version.as_deref() == Some("v1")
     }
 
-    /// The resourceVersion as a number, by which states of one resource are ordered.
+    /// Returns the resourceVersion as a number, which orders the states of one resource.
     pub(super) fn version(&self) -> Option<u64> {
         self.metadata.as_ref()?.resource_version.as_ref()?.parse().ok()
     }
 }
 
-/// Reads one line without its line feed.
+/// Parses one line, without its line feed.
 pub(super) fn read(line: &[u8]) -> Result<Line<'_>, Unread> {
     let event: Event<'_> = serde_json::from_slice(line).map_err(|error| match error.is_eof() {
         true => Unread::Cut,
@@ -181,7 +181,7 @@ pub(super) fn read(line: &[u8]) -> Result<Line<'_>, Unread> {
 }
 
 impl Event<'_> {
-    /// Whoever acted: the user who was impersonated, where one was.
+    /// Returns the effective user: the impersonated one, if any.
     pub(super) fn acting(&self) -> Option<UserInfo> {
         let User { username, uid, groups, extra } =
             serde_json::from_str(self.impersonated_user.or(self.user)?.get()).ok()?;
@@ -193,7 +193,7 @@ impl Event<'_> {
         Some(UserInfo { username, uid, groups, extra: extra.into_iter().collect() })
     }
 
-    /// A parameter of the query.
+    /// Returns a query parameter.
     pub(super) fn parameter(&self, name: &str) -> Option<String> {
         let (_, query) = self.request_uri.split_once('?')?;
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -201,13 +201,13 @@ impl Event<'_> {
         Some(unescaped(value))
     }
 
-    /// An annotation of the audit log.
+    /// Returns an annotation of the event.
     pub(super) fn annotation(&self, key: &str) -> Option<&str> {
         self.annotations.as_ref()?.get(key).map(String::as_str)
     }
 }
 
-/// Undoes percent-encoding, and `+` for a blank; a broken escape stands for itself.
+/// Decodes percent-encoding, and `+` as a blank; an invalid escape is kept.
 fn unescaped(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

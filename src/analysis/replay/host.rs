@@ -1,5 +1,5 @@
-//! What decisions ask beside the request: answered from what was given, and where nothing was given that could answer, the
-//! question is noted, so that no decision stands on a guess.
+//! Answers what decisions need beside the request (namespaces, params, authorization, conversion) from given documents; records what is
+//! unknown, so that no decision rests on a guess.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -13,21 +13,21 @@ use serde_json::Value;
 
 use super::report::Cause;
 
-/// The surroundings of one request.
+/// The environment of one request.
 #[derive(Debug)]
 pub(super) struct Surroundings<'s> {
     pub(super) documents: &'s Documents,
-    /// The Namespace of the request, by its name, where the log or a dump has shown it.
+    /// The request's Namespace, with its name, if the log or a dump contains it.
     pub(super) namespace: Option<(&'s str, Arc<Value>)>,
-    /// Whether roles or answers were given that can tell who may do what.
+    /// Whether roles or authorizer answers were given.
     pub(super) knows_access: bool,
-    /// When the request was made; where that is not recorded, as the documents have it.
+    /// When the request was made; if unknown, the documents' time is used.
     time: Option<SystemTime>,
-    /// Bits of what was asked and is not known.
+    /// A bit for each cause in `ASKED` that was needed and is unknown.
     unknown: AtomicU8,
 }
 
-/// What can be asked in vain, by its bit.
+/// What may be unknown, by bit.
 const ASKED: [Cause; 4] = [Cause::Namespace, Cause::Params, Cause::Access, Cause::Conversion];
 
 impl<'s> Surroundings<'s> {
@@ -40,7 +40,7 @@ impl<'s> Surroundings<'s> {
         Self { documents, namespace, knows_access, time, unknown: AtomicU8::new(0) }
     }
 
-    /// What was asked since the last call and is not known, if anything was.
+    /// Returns what was needed since the last call and is unknown, if anything.
     pub(super) fn asked_in_vain(&self) -> Option<Cause> {
         let bits = self.unknown.swap(0, Ordering::Relaxed);
         (0_u32..)
@@ -54,7 +54,7 @@ impl<'s> Surroundings<'s> {
         self.unknown.fetch_or(1_u8.checked_shl(bit).unwrap_or(0), Ordering::Relaxed);
     }
 
-    /// Where no param of the kind was given, it is not known whether there are some.
+    /// If no object of the param kind was given, the cluster may still have some.
     fn note_params(&self, kind: &GroupVersionKind) {
         let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
         if !self.documents.holds(kind) && !is_namespace {

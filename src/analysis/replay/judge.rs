@@ -1,5 +1,5 @@
-//! Decides one request by one folder of policies: definitions first, then policies that change objects, then those that
-//! validate. What cannot be decided for want of knowledge is said, and every other policy decides all the same.
+//! Decides one request with one folder of policies: definitions, then mutating policies, then validating ones. A policy that needs
+//! unknown data is reported as undecided; all others still decide.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::host::Surroundings;
 use super::needs::{Concern, Side, Sight, Unknown};
 use super::report::{Cause, Effect};
 
-/// Stands for a message that may hold a value of a Secret.
+/// Replaces a message that may contain a value of a Secret.
 pub(crate) const WITHHELD: &str =
     "(not shown: the message is computed, and the request or the params are Secrets)";
 
@@ -26,21 +26,21 @@ pub(crate) const WITHHELD: &str =
 pub(super) struct Case<'c, 'd> {
     pub(super) request: &'c Request<'d>,
     pub(super) unknown: Unknown,
-    /// The Namespace of the request, where the log or a dump has shown it.
+    /// The request's Namespace, if the log or a dump contains it.
     pub(super) namespace: Option<Arc<Value>>,
-    /// When it was made, where that is recorded.
+    /// The time of the request, if recorded.
     pub(super) time: Option<SystemTime>,
 }
 
-/// What came of it.
+/// The result of a request.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
-    /// The gravest effect of each policy that has one, with its message.
+    /// The most severe effect of each policy that has one, with its message.
     pub(super) effects: BTreeMap<String, (Effect, String)>,
     pub(super) denied: bool,
-    /// Why some policy could not be asked.
+    /// Why some policy could not be evaluated.
     pub(super) undecided: Option<Cause>,
-    /// Whether anything was asked.
+    /// Whether any policy or definition applied.
     pub(super) matched: bool,
 }
 
@@ -58,7 +58,7 @@ impl Judged {
     }
 }
 
-/// Decides `case` by the policies of `side`.
+/// Decides `case` with the policies of `side`.
 pub(super) fn judge(side: &Side<'_>, case: &Case<'_, '_>) -> Judged {
     let mut judged = Judged::default();
     if is_exempt(&case.request.kind) {
@@ -84,7 +84,7 @@ pub(super) fn judge(side: &Side<'_>, case: &Case<'_, '_>) -> Judged {
     judged
 }
 
-/// Those that look at nothing that is unknown.
+/// Selects the policies that read nothing unknown.
 fn able<'t>(sights: Vec<&'t Sight>, unknown: &Unknown, judged: &mut Judged) -> Vec<&'t Sight> {
     let able = |sight: &&Sight| match sight.hindered(unknown) {
         Some(cause) => {
@@ -96,7 +96,7 @@ fn able<'t>(sights: Vec<&'t Sight>, unknown: &Unknown, judged: &mut Judged) -> V
     sights.into_iter().filter(able).collect()
 }
 
-/// Lets the definition of a custom resource make of the object what it makes. Whether it refuses it.
+/// Applies a custom resource's definition (defaults, pruning, validation); returns whether it rejects the object.
 fn by_definition(
     side: &Side<'_>,
     case: &Case<'_, '_>,
@@ -139,7 +139,7 @@ fn written(crd: &CompiledCrd, request: &mut Request<'_>) -> Option<Written> {
     Some(written)
 }
 
-/// Lets policies change the object. Whether they, or the definition of what they made, deny it.
+/// Applies mutating policies; returns whether they, or the definition of the mutated object, deny it.
 fn by_mutation(
     side: &Side<'_>,
     host: &Surroundings<'_>,
@@ -193,7 +193,7 @@ fn by_validation(
     if host.asked_in_vain().is_none() {
         return taken(side, sights, request, &decision, judged);
     }
-    // Which of them asked in vain is seen one by one.
+    // Evaluates each alone to see which of them needs unknown data.
     for sight in sights {
         let decision = decide(&[sight]);
         match host.asked_in_vain() {
@@ -214,7 +214,7 @@ fn taken(
     judged.denied |= decision.denial.is_some();
 }
 
-/// Adds what policies say.
+/// Adds the effects of policies to the result.
 fn note(
     side: &Side<'_>,
     sights: &[&Sight],

@@ -1,4 +1,4 @@
-//! What is known of kinds: from the definitions of the policies' folders, and of built-in ones.
+//! Looks up kinds, resources and conversions in the definitions of the folders and among built-in kinds.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use admit_policy::crd::CompiledCrd;
 use admit_policy::{Builtins, Documents, GroupVersionKind, GroupVersionResource, Host as _};
 use serde_json::Value;
 
-/// The knowledge of one or two folders.
+/// The kinds of one or two folders.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kinds<'s> {
     first: &'s Documents,
-    /// Of the second folder, where two are compared; else the first again.
+    /// The second folder if two are compared; else the first again.
     second: &'s Documents,
 }
 
@@ -27,7 +27,7 @@ impl<'s> Kinds<'s> {
         self.second.crd_of(kind).or_else(|| self.first.crd_of(kind))
     }
 
-    /// Whether a definition serves the resource.
+    /// Reports whether a definition serves the resource.
     pub(super) fn defines(self, resource: &GroupVersionResource) -> bool {
         self.definition(resource).is_some()
     }
@@ -41,13 +41,14 @@ impl<'s> Kinds<'s> {
         self.builtins()?.kind_of(group, version, plural)
     }
 
-    /// The resource of a kind: from its definition, else by the rules of English that Kubernetes' guess follows.
+    /// Returns the resource of a kind: from its definition, else by the English plural rules of Kubernetes'
+    /// `UnsafeGuessKindToResource`.
     pub(super) fn resource_of(self, kind: &GroupVersionKind) -> GroupVersionResource {
         let documents = if self.second.crd_of(kind).is_some() { self.second } else { self.first };
         documents.resource_of(kind)
     }
 
-    /// The object in another version; none where nothing is known of how.
+    /// Converts the object to another version; `None` if the conversion is unknown.
     pub(super) fn convert(self, object: &Value, kind: &GroupVersionKind) -> Option<Value> {
         let of = if self.second.crd_of(kind).is_some() { self.second } else { self.first };
         of.convert(object, kind).ok()

@@ -1,5 +1,4 @@
-//! Replays what was asked of a cluster: what policies would have decided about the requests of an audit log, or of recorded
-//! AdmissionReviews.
+//! Replays recorded requests: decides the requests of an audit log, or of recorded AdmissionReviews, with given policies.
 //!
 //! ```text
 //! line ─► event ─► about ─► rebuild ─► judge ─► report
@@ -8,8 +7,8 @@
 //!                            store        what objects were before, as earlier events and dumps have shown them
 //! ```
 //!
-//! Every verdict is that of admit-policy. What the log does not show is unknown: a request is decided only by policies that do
-//! not look at it, and otherwise counted as undecided, with the [`Cause`]. Memory is bounded, however long the log is.
+//! Every verdict is that of admit-policy. Data missing in the log is unknown: a request is decided by the policies that do not read it,
+//! or else counted as undecided, with the [`Cause`]. Memory is bounded, however long the log is.
 
 mod about;
 mod event;
@@ -49,15 +48,14 @@ use self::rebuild::{Rebuilt, answered, document, rebuilt};
 use self::store::{Key, Origin, Store};
 use self::tally::{Tally, Told, raise};
 
-/// Bytes of a line; longer ones are not read. A request has at most 3 MiB, and an event holds what was sent and what was
-/// answered.
+/// The maximum length of a line in bytes. A request has at most 3 MiB, and an event holds request and response.
 pub const MAX_LINE: usize = 16 << 20;
-/// Bytes of the states of objects that are held.
+/// The maximum size of all remembered object states, in bytes.
 const STATE_BYTES: usize = 64 << 20;
-/// Resources whose concern is remembered.
+/// The maximum number of resources for which it is cached whether policies may apply.
 const MAX_RESOURCES: usize = 10_000;
 
-/// A replay under way.
+/// A replay in progress.
 ///
 /// ```
 /// use admit_analysis::replay::{Effect, Place, Replay, Side};
@@ -93,18 +91,18 @@ const MAX_RESOURCES: usize = 10_000;
 /// ```
 #[derive(Debug)]
 pub struct Replay<'s> {
-    /// The policies; the newer ones, where two folders are compared.
+    /// The policies; the newer ones if two folders are compared.
     side: Side<'s>,
-    /// The older ones.
+    /// The older policies.
     older: Option<Side<'s>>,
     store: Store,
     tally: Tally,
-    /// By group and resource, whether policies may be about objects of the resource at some time.
+    /// By group and resource, whether policies may apply to its objects.
     spoken_of: HashMap<(String, String), bool>,
 }
 
 impl<'s> Replay<'s> {
-    /// A replay by the policies of `side`; with `older`, a comparison of what both decide.
+    /// Starts a replay with the policies of `side`; with `older`, compares the decisions of both.
     #[must_use]
     pub fn new(side: Side<'s>, older: Option<Side<'s>>) -> Self {
         let mut tally = Tally::default();
@@ -112,7 +110,7 @@ impl<'s> Replay<'s> {
         Self { side, older, store: Store::new(STATE_BYTES), tally, spoken_of: HashMap::new() }
     }
 
-    /// Takes an object as it was when the log began.
+    /// Adds an object as it was at the start of the log.
     pub fn hold(&mut self, object: &Value) {
         let kind = GroupVersionKind::of(object);
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
@@ -130,7 +128,7 @@ impl<'s> Replay<'s> {
         self.store.insert(key, &object.to_string(), Origin::Dump, version);
     }
 
-    /// Takes the next line of a log, without its line feed.
+    /// Processes the next line of a log, without its line feed.
     pub fn line(&mut self, place: Place<'_>, line: &[u8]) {
         if line.trim_ascii().is_empty() {
             return;
@@ -152,12 +150,12 @@ impl<'s> Replay<'s> {
         }
     }
 
-    /// Counts what could not even be read as a line.
+    /// Counts something that could not be read as a line.
     pub fn unread(&mut self, place: Place<'_>, unread: Unread) {
         self.tally.unread(place, unread);
     }
 
-    /// What was found.
+    /// Returns the report.
     #[must_use]
     pub fn finish(self) -> Report {
         let mut report = self.tally.report;
@@ -177,7 +175,7 @@ impl<'s> Replay<'s> {
         }
         let sides = [Some(&self.side), self.older.as_ref()];
         let speaks = sides.into_iter().flatten().any(|side| side.speaks_of(group, resource));
-        // Policies ask for the Namespaces of all other objects.
+        // Policies read the Namespaces of other objects, so these are always remembered.
         let speaks = speaks || (group.is_empty() && resource == "namespaces");
         if self.spoken_of.len() < MAX_RESOURCES {
             self.spoken_of.insert(key, speaks);
@@ -198,7 +196,7 @@ impl<'s> Replay<'s> {
         }
     }
 
-    /// The deletion of many objects: which of them was which is not told.
+    /// Handles the deletion of many objects, which the event does not list.
     fn collection(&mut self, event: &Event<'_>, about: &About, place: Place<'_>) {
         if let Outcome::Refused(by) = about.outcome {
             return self.tally.refused(by);
@@ -240,7 +238,7 @@ impl<'s> Replay<'s> {
         }
     }
 
-    /// Decides a request that somebody may have something to say about.
+    /// Decides a request to which policies may apply.
     fn decide(&mut self, event: &Event<'_>, about: &About, place: Place<'_>) {
         let sides = [Some(&self.side), self.older.as_ref()];
         let concern = about.concern();
@@ -272,7 +270,7 @@ impl<'s> Replay<'s> {
         }
     }
 
-    /// Takes over what the object is after the request.
+    /// Remembers the object as it is after the request.
     fn learn(&mut self, event: &Event<'_>, about: &About) {
         let key = &about.key;
         match about.outcome {
@@ -281,7 +279,7 @@ impl<'s> Replay<'s> {
             Outcome::Denied | Outcome::Invalid | Outcome::Refused(_) => return,
         }
         if !about.is_whole() {
-            // What a scale, a binding or an eviction makes of the object is not shown.
+            // The object after a scale, binding or eviction request is not in the event.
             if matches!(about.subresource.as_str(), "scale" | "binding" | "eviction") {
                 self.store.remove(key);
             }
@@ -318,7 +316,7 @@ impl<'s> Replay<'s> {
         self.settle(&request, Unknown::default(), recorded, &told, &resource);
     }
 
-    /// Decides a request and adds what comes of it.
+    /// Decides a request and records the result.
     fn settle(
         &mut self,
         request: &Request<'_>,
@@ -341,7 +339,7 @@ impl<'s> Replay<'s> {
             }
             None => tell(counts, &judged, before.as_ref(), recorded),
         }
-        // Of what is not decided, it is not known whether it changes.
+        // For an undecided request it is unknown whether the decision changes.
         if before.is_some() && cause.is_some() {
             return;
         }
@@ -377,7 +375,7 @@ impl<'s> Replay<'s> {
         }
     }
 
-    /// The Namespace of that name, where the log or a dump has shown it.
+    /// Returns the Namespace of that name, if the log or a dump contains it.
     fn namespace(&mut self, name: &str) -> Option<Arc<Value>> {
         let sides = [Some(&self.side), self.older.as_ref()];
         if name.is_empty() || !sides.into_iter().flatten().any(Side::asks_for_namespaces) {
@@ -388,7 +386,7 @@ impl<'s> Replay<'s> {
     }
 }
 
-/// Counts a request that is decided.
+/// Counts a decided request.
 fn tell(counts: &mut Counts, judged: &Judged, before: Option<&Judged>, recorded: Option<Outcome>) {
     if !judged.matched && before.is_none_or(|before| !before.matched) {
         return raise(&mut counts.unmatched);
@@ -421,7 +419,7 @@ fn tell(counts: &mut Counts, judged: &Judged, before: Option<&Judged>, recorded:
     }
 }
 
-/// Whether an object that was deleted waits for its end.
+/// Reports whether a deleted object still exists, waiting for finalizers or its grace period.
 fn is_still_there(head: &Head) -> bool {
     let Some(meta) = &head.metadata else { return false };
     let waits = meta.deletion_grace_period_seconds.is_some_and(|seconds| seconds > 0)

@@ -1,4 +1,4 @@
-//! Which policies a request concerns, and which of its objects they look at: what none of them looks at need not be known.
+//! Determines which policies apply to a request and which of its objects they read: what none reads may be unknown.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,19 +10,19 @@ use serde_json::Value;
 
 use super::report::Cause;
 
-/// Policies to replay requests by.
+/// The policies of one folder.
 #[derive(Debug)]
 pub struct Side<'s> {
     pub(super) set: &'s PolicySet,
-    /// Whether roles or answers were given that can tell who may do what.
+    /// Whether roles or authorizer answers were given.
     pub(super) knows_access: bool,
-    /// Messages that are written in the policies as they are told.
+    /// The literal messages of the policies.
     fixed: HashSet<String>,
     validating: Vec<Sight>,
     mutating: Vec<Sight>,
 }
 
-/// What one policy looks at.
+/// What one policy reads.
 #[derive(Debug)]
 pub(super) struct Sight {
     pub(super) name: Arc<str>,
@@ -32,11 +32,11 @@ pub(super) struct Sight {
     options: bool,
     namespace: bool,
     kind: bool,
-    /// Its params may be Secrets.
+    /// Whether its params may be Secrets.
     pub(super) secret_params: bool,
 }
 
-/// What of a request is not known, each with the cause.
+/// The unknown parts of a request, each with the cause.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Unknown {
     pub(super) object: Option<Cause>,
@@ -45,7 +45,7 @@ pub(super) struct Unknown {
     pub(super) kind: Option<Cause>,
 }
 
-/// What of a request decides whether it is of concern.
+/// The properties of a request that match rules test.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Concern<'r> {
     pub(super) operation: Operation,
@@ -54,7 +54,7 @@ pub(super) struct Concern<'r> {
 }
 
 impl<'s> Side<'s> {
-    /// `documents` are those that the set was made of; `knows_access` tells whether the set can answer who may do what.
+    /// Takes the set and the `documents` it was made of; `knows_access` says whether the set can answer authorization checks.
     #[must_use]
     pub fn new(set: &'s PolicySet, documents: &[Document], knows_access: bool) -> Self {
         let bound = set.policies().filter(|(_, bindings)| !bindings.is_empty());
@@ -64,7 +64,7 @@ impl<'s> Side<'s> {
             knows_access,
             fixed: documents.iter().flat_map(|document| messages(&document.value)).collect(),
             validating: bound.map(|(policy, bindings)| Sight::of(policy, bindings)).collect(),
-            // They change the object, which is known where what was there before is.
+            // They produce the new object, which requires the old one to be known.
             mutating: mutating
                 .map(|(policy, bindings)| Sight {
                     object: true,
@@ -79,23 +79,23 @@ impl<'s> Side<'s> {
         self.set
     }
 
-    /// Whether Secrets are params of the policy.
+    /// Reports whether the policy has Secrets as params.
     pub(crate) fn has_secret_params(&self, policy: &str) -> bool {
         let mut sights = self.validating.iter().chain(&self.mutating);
         sights.any(|sight| &*sight.name == policy && sight.secret_params)
     }
 
-    /// Whether the message stands in a policy as it is told: no values of objects are in it.
+    /// Reports whether the message is a literal of a policy, and so contains no values of objects.
     pub(crate) fn is_fixed(&self, message: &str) -> bool {
         self.fixed.contains(message)
     }
 
-    /// The policies that decide about such requests.
+    /// Returns the validating policies that may match.
     pub(super) fn validating(&self, concern: Concern<'_>) -> Vec<&Sight> {
         self.concerned(&self.validating, concern)
     }
 
-    /// The policies that change objects of such requests.
+    /// Returns the mutating policies that may match.
     pub(super) fn mutating(&self, concern: Concern<'_>) -> Vec<&Sight> {
         if concern.operation == Operation::Delete {
             return Vec::new();
@@ -110,7 +110,7 @@ impl<'s> Side<'s> {
         sights.iter().filter(|sight| sight.may_match(concern, &seen_as)).collect()
     }
 
-    /// Whether some policy, or a definition, may be about objects of the resource at some time.
+    /// Reports whether a policy or definition may ever apply to objects of the resource.
     pub(super) fn speaks_of(&self, group: &str, resource: &str) -> bool {
         let names = |rule: &Rule| {
             let named = |one: &String| {
@@ -124,19 +124,19 @@ impl<'s> Side<'s> {
             rules.is_empty()
                 || rules.iter().any(names)
                 || *match_policy == MatchPolicy::Equivalent && {
-                    // What is served in several groups has the same name in all of them.
+                    // A resource that is served in several groups has the same name in all of them.
                     rules.iter().any(|rule| rule.resources.iter().any(|one| one == resource))
                 }
         };
         self.validating.iter().chain(&self.mutating).any(speaks) || self.defines(group, resource)
     }
 
-    /// Whether some policy may look at the Namespace of a request.
+    /// Reports whether a policy may read the request's Namespace.
     pub(super) fn asks_for_namespaces(&self) -> bool {
         self.validating.iter().chain(&self.mutating).any(|sight| sight.namespace)
     }
 
-    /// Whether a definition of the resource was given.
+    /// Reports whether a definition of the resource was given.
     pub(super) fn defines(&self, group: &str, resource: &str) -> bool {
         self.set.documents().crds().iter().any(|crd| {
             let definition = crd.definition();
@@ -148,7 +148,7 @@ impl<'s> Side<'s> {
 impl Sight {
     fn of(policy: &Policy, bindings: &[Binding]) -> Self {
         let expressions = policy.expressions();
-        // A variable is read where its name is written, whatever else has that name: names have one spelling.
+        // Names have one spelling, so a variable is read only where its name occurs in the text, whatever else has that name.
         let says = |word: &str| expressions.iter().any(|expression| expression.text.contains(word));
         // A binding may narrow what its policy matches.
         let matching = bindings.iter().filter_map(|binding| binding.match_resources.as_ref());
@@ -168,7 +168,7 @@ impl Sight {
         }
     }
 
-    /// Why the policy cannot be asked, if it looks at something that is not known.
+    /// Returns why the policy cannot be evaluated, if it reads something unknown.
     pub(super) fn hindered(&self, unknown: &Unknown) -> Option<Cause> {
         let object = unknown.object.filter(|_| self.object);
         let old_object = unknown.old_object.filter(|_| self.old_object);
@@ -176,7 +176,7 @@ impl Sight {
         object.or(old_object).or(options).or(unknown.kind.filter(|_| self.kind))
     }
 
-    /// Whether its rules may match the request: names, selectors and scopes are left to the decision.
+    /// Reports whether its rules may match the request; names, selectors and scopes are left to the decision.
     fn may_match(&self, concern: Concern<'_>, seen_as: &[GroupVersionResource]) -> bool {
         let MatchResources { rules, excludes, match_policy, .. } = &self.constraints;
         let own = seen_as.get(..1).unwrap_or_default();
@@ -192,7 +192,7 @@ impl Sight {
     }
 }
 
-/// Whether a rule names the operation, the resource and the subresource.
+/// Reports whether a rule names the operation, resource and subresource.
 fn names(rule: &Rule, concern: Concern<'_>, resource: &GroupVersionResource) -> bool {
     let has = |list: &[String], one: &str| list.iter().any(|item| item == "*" || item == one);
     let named = |one: &String| {
@@ -206,7 +206,7 @@ fn names(rule: &Rule, concern: Concern<'_>, resource: &GroupVersionResource) -> 
         && rule.resources.iter().any(named)
 }
 
-/// The messages of a policy that are no expressions, and those that stand in for missing ones.
+/// Returns the literal messages of a policy, and the defaults for missing ones.
 fn messages(policy: &Value) -> Vec<String> {
     let validations = policy.pointer("/spec/validations").and_then(Value::as_array);
     let told = |one: &Value| {

@@ -1,22 +1,22 @@
-//! What became of a request when it was made: admitted, denied by what is replayed, or refused by something else.
+//! Classifies the recorded outcome of a request: admitted, denied by a replayed kind of policy, or refused by something else.
 
 use super::event::Event;
 use super::report::Refused;
 
-/// What became of a request.
+/// The recorded outcome of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Outcome {
     Admitted,
-    /// By a ValidatingAdmissionPolicy, or by a webhook that decides by them.
+    /// Denied by a ValidatingAdmissionPolicy, or by a webhook that enforces them.
     Denied,
-    /// By the checks of the kind: those of a definition are replayed.
+    /// Rejected by the validation of the kind; that of definitions is replayed.
     Invalid,
     Refused(Refused),
-    /// The event does not say.
+    /// The event does not record it.
     Untold,
 }
 
-/// How every denial of such a policy begins, also within that of a webhook.
+/// The start of every denial message of such a policy, also within that of a webhook.
 const POLICY: &str = "ValidatingAdmissionPolicy '";
 
 pub(super) fn of(event: &Event<'_>) -> Outcome {

@@ -1,12 +1,12 @@
-//! Applies the patch of a denied request, whose answer does not show what came of it. An audit event does not say what kind
-//! of patch it holds: where that matters and cannot be told from the patch, nothing comes of it.
+//! Applies the patch of a denied request, whose response does not contain the result. An audit event does not record the patch type; if
+//! that matters and cannot be inferred from the patch, there is no result.
 
 use admit_policy::Builtins;
 use admit_policy::patch::{Replacing, merged, patched as applied};
 use serde_json::Value;
 
-/// What the server made of `old` by `patch`, where that is certain. `named` tells whether the request names a field manager,
-/// as every apply does; `is_custom` that objects of the kind take no strategic merge patches.
+/// Returns what the server made of `old` by `patch`, if that is certain. `named`: whether the request names a field manager, as every
+/// apply does; `is_custom`: whether objects of the kind take no strategic merge patches.
 pub(super) fn patched(
     old: &Value,
     patch: &Value,
@@ -19,7 +19,7 @@ pub(super) fn patched(
         return applied(old.clone(), &operations, Replacing::OrAdding).ok();
     }
     let fields = patch.as_object()?;
-    // An applied configuration says what it is of; who owns its fields would have to be known.
+    // Probably an apply configuration, which would need the ownership of fields.
     if named && fields.contains_key("apiVersion") && fields.contains_key("kind") {
         return None;
     }

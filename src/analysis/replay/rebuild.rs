@@ -1,5 +1,5 @@
-//! Rebuilds the admission request behind an audit event from the event and from what is known of the object, and says what
-//! of it is not known. Nothing is invented: what the log does not show stays unknown.
+//! Rebuilds the admission request behind an audit event from the event and the known state of the object, and says what is unknown.
+//! Nothing is invented: what the log does not contain stays unknown.
 //!
 //! ```text
 //! Event ─┬─ answer ──────────────► object     as the server stored it, but for its resourceVersion
@@ -25,16 +25,16 @@ use super::store::{Held, Origin};
 pub(super) struct Rebuilt {
     pub(super) request: Request<'static>,
     pub(super) unknown: Unknown,
-    /// The object is the one that was sent: the request was denied.
+    /// Whether the object is the one that the client sent, since the request was denied.
     pub(super) as_sent: bool,
 }
 
-/// The values of a text, within the memory that a text of its length may ask for: `0,` becomes seventy bytes.
+/// Parses JSON within a memory limit proportional to its length: `0,` becomes seventy bytes.
 pub(super) fn document(text: &str) -> Option<Value> {
     json::parse(text.as_bytes()).ok().map(|document| document.value)
 }
 
-/// The answer, where it is the object that was asked for: no Status, and no excerpt.
+/// Returns the response, if it is the requested object: no Status, Table or PartialObjectMetadata.
 pub(super) fn answered<'t>(event: &Event<'t>) -> Option<(&'t RawValue, Head)> {
     let text = event.response_object?;
     let head = Head::of(text.get())?;
@@ -42,7 +42,7 @@ pub(super) fn answered<'t>(event: &Event<'t>) -> Option<(&'t RawValue, Head)> {
     (!head.is_status() && !is_excerpt).then_some((text, head))
 }
 
-/// Why objects are missing in the event.
+/// Returns why objects are missing in the event.
 pub(super) fn missing(event: &Event<'_>) -> Cause {
     match &*event.level {
         _ if event.annotation("audit.k8s.io/truncated") == Some("true") => Cause::Truncated,
@@ -51,7 +51,7 @@ pub(super) fn missing(event: &Event<'_>) -> Cause {
     }
 }
 
-/// Rebuilds the request of `event`, which is `about`, from what is `held` of the object.
+/// Rebuilds the request of `event`, with target `about`, from the `held` state of the object.
 pub(super) fn rebuilt(
     event: &Event<'_>,
     about: &About,
@@ -121,7 +121,7 @@ pub(super) fn rebuilt(
     Ok(Rebuilt { request, unknown, as_sent })
 }
 
-/// The object as it was before the request, where what is held is certainly that.
+/// Returns the object before the request, if the held state certainly is that.
 fn before(event: &Event<'_>, about: &About, held: Option<&Held>) -> Result<Value, Cause> {
     let held = held.ok_or(Cause::OldObject)?;
     let head = Head::of(&held.text).ok_or(Cause::OldObject)?;
@@ -130,7 +130,7 @@ fn before(event: &Event<'_>, about: &About, held: Option<&Held>) -> Result<Value
     let deleted = event.response_status.as_ref().and_then(|status| status.details.as_ref()?.uid.clone());
     if let Some(after) = &after {
         let is_later = match (after.version(), held.version) {
-            // What is in a dump may be what the request made, where a write that changes nothing leaves the version.
+            // A dump may already contain the result of this request: a write that changes nothing keeps the version.
             (Some(after), Some(held_version)) if held.origin == Origin::Dump => after > held_version,
             (Some(after), Some(held_version)) => after >= held_version,
             _ => true,
@@ -144,14 +144,14 @@ fn before(event: &Event<'_>, about: &About, held: Option<&Held>) -> Result<Value
     if is_other(&after.uid) || (about.operation == Operation::Delete && is_other(&deleted)) {
         return Err(Cause::OldObject);
     }
-    // One write raises the generation by one at most.
+    // One write raises the generation by at most one.
     if let (Some(before), Some(after)) = (known.generation, after.generation)
         && about.is_whole()
         && !(0..=1).contains(&after.saturating_sub(before))
     {
         return Err(Cause::Order);
     }
-    // Who sends a whole object with a version replaces exactly that one.
+    // An update with a resourceVersion replaces exactly that version.
     let sent = event.request_object.filter(|_| event.verb == "update" && about.is_whole());
     let sent = sent.and_then(|text| Head::of(text.get())?.version()).filter(|version| *version != 0);
     if sent.is_some() && held.version.is_some() && sent != held.version {
@@ -160,7 +160,7 @@ fn before(event: &Event<'_>, about: &About, held: Option<&Held>) -> Result<Value
     document(&held.text).ok_or(Cause::OldObject)
 }
 
-/// The object that was admitted: as the server stored it, with the version that it had before.
+/// Returns the admitted object: as the server stored it, with its previous resourceVersion.
 fn shown(event: &Event<'_>, about: &About, old: Option<&Value>) -> Result<Value, Cause> {
     let (text, _) = answered(event).ok_or_else(|| missing(event))?;
     let mut object = document(text.get()).ok_or(Cause::Unreadable)?;
@@ -174,12 +174,12 @@ fn shown(event: &Event<'_>, about: &About, old: Option<&Value>) -> Result<Value,
     Ok(object)
 }
 
-/// The object that was sent.
+/// Returns the object that the client sent.
 fn sent(event: &Event<'_>, about: &About, old: Option<&Value>, kinds: Kinds<'_>) -> Result<Value, Cause> {
     let text = event.request_object.ok_or_else(|| missing(event))?;
     let sent = document(text.get()).ok_or(Cause::Unreadable)?;
     let mut object = match &*event.verb {
-        // A scale is patched, and not the object that it is of.
+        // Such a patch applies to the subresource's own object, such as a Scale.
         "patch" if !about.is_whole() => return Err(Cause::Patch),
         "patch" => {
             let old = old.ok_or(Cause::OldObject)?;
@@ -198,7 +198,7 @@ fn sent(event: &Event<'_>, about: &About, old: Option<&Value>, kinds: Kinds<'_>)
     Ok(object)
 }
 
-/// An object that was sent, and the one before it, as the server puts them to the policies.
+/// Prepares a sent object and the previous one as the server shows them to policies.
 fn prepared(
     object: Result<Value, Cause>,
     old: Result<Value, Cause>,
@@ -208,7 +208,7 @@ fn prepared(
 ) -> (Result<Value, Cause>, Result<Value, Cause>) {
     let (Ok(new), Some(builtins)) = (&object, kinds.builtins()) else { return (object, old) };
     if kinds.crd_of(kind).is_some() {
-        // A definition makes of it what it makes of every object.
+        // The definition applies its defaults later.
         return (object, old);
     }
     if about.operation == Operation::Update && old.is_err() {
@@ -222,7 +222,7 @@ fn prepared(
     }
 }
 
-/// The kind of the object that policies are shown.
+/// Returns the kind of the object that policies see.
 fn kind_of(
     about: &About,
     object: Option<&Value>,
@@ -252,7 +252,7 @@ fn kind_of(
     })
 }
 
-/// The old object in the version of the request; of a scale, the scale that it had.
+/// Returns the old object in the version of the request; for a scale, its previous Scale.
 fn seen_as(old: Value, about: &About, kind: &GroupVersionKind, kinds: Kinds<'_>) -> Result<Value, Cause> {
     if about.subresource == "scale" {
         let own = GroupVersionKind::of(&old);
@@ -271,7 +271,7 @@ fn seen_as(old: Value, about: &About, kind: &GroupVersionKind, kinds: Kinds<'_>)
     kinds.convert(&old, kind).ok_or(Cause::Conversion)
 }
 
-/// The options of the request, from its query; those of a deletion from its body, where it has one.
+/// Returns the options of the request from its query; those of a deletion from its body, if there is one.
 fn options(event: &Event<'_>, about: &About) -> Result<Value, Cause> {
     let kind = match about.operation {
         Operation::Create => "CreateOptions",

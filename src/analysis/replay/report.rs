@@ -1,28 +1,28 @@
-//! What a replay found: counts, and groups of verdicts with samples. All of it is bounded, whatever the log's length.
+//! Defines the report of a replay: counts, and groups of verdicts with samples. Its size is bounded, whatever the log's length.
 
 use std::collections::BTreeMap;
 
 use super::event::Unread;
 
-/// What a policy does to a request. The later ones are the graver.
+/// What a policy does to a request, in order of increasing severity.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Effect {
-    /// It is noted in the audit log.
+    /// A violation is recorded in the audit log.
     Audit,
     /// The client is warned.
     Warn,
-    /// It would be denied, and an exception lets it through.
+    /// It would be denied, but an exception admits it.
     Excepted,
-    /// The policy cannot be evaluated, and lets the request pass.
+    /// The policy fails to evaluate and admits the request (failurePolicy Ignore).
     Error,
-    /// The policy cannot be evaluated, and denies the request for that.
+    /// The policy fails to evaluate and denies the request (failurePolicy Fail).
     DenyOnError,
     /// The request is denied.
     Deny,
 }
 
 impl Effect {
-    /// The name of the effect in reports.
+    /// Returns the name of the effect in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl Effect {
         }
     }
 
-    /// Whether the request is refused.
+    /// Reports whether the request is denied.
     #[must_use]
     pub const fn denies(self) -> bool {
         matches!(self, Self::Deny | Self::DenyOnError)
@@ -47,19 +47,19 @@ impl Effect {
 pub enum Cause {
     /// The event was logged without its objects: at level Metadata.
     Level,
-    /// The event has no response object, as at level Request: what became of what was sent is not known.
+    /// The event has no response object, as at level Request: the stored object is unknown.
     Response,
     /// The audit log left the objects out because they are large.
     Truncated,
     /// The object as it was before is not known.
     OldObject,
-    /// Other writes to the object lie between the state that is known and this one, or are logged out of order.
+    /// Other writes lie between the known state of the object and this one, or the log is out of order.
     Order,
     /// The request was denied, and its patch cannot be applied here as the server applied it.
     Patch,
     /// The kind of the resource is not known.
     Kind,
-    /// What was sent is not taken by the checks of the kind.
+    /// The validation of the kind rejects the object that was sent.
     Invalid,
     /// An object in the event cannot be read.
     Unreadable,
@@ -71,14 +71,14 @@ pub enum Cause {
     Namespace,
     /// No params were given.
     Params,
-    /// No roles, and no answers of an authorizer, were given.
+    /// Neither roles nor authorizer answers were given.
     Access,
     /// The object cannot be converted to the version that the policy asks for.
     Conversion,
 }
 
 impl Cause {
-    /// The name of the cause in reports.
+    /// Returns the name of the cause in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Cause {
         }
     }
 
-    /// The cause in words.
+    /// Returns a description of the cause.
     #[must_use]
     pub const fn told(self) -> &'static str {
         match self {
@@ -123,29 +123,29 @@ impl Cause {
     }
 }
 
-/// Who refused a request before, or beside, the policies.
+/// What refused a request other than the replayed policies.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Refused {
-    /// 401: the user is not known.
+    /// 401: the user was not authenticated.
     Authentication,
-    /// 403: the user may not do this.
+    /// 403: the user was not authorized.
     Authorization,
     /// The object, or the request, is not valid.
     Validation,
     /// A webhook, or an admission plugin.
     Admission,
-    /// There is no such object, there is one already, or it has changed meanwhile.
+    /// The object does not exist, exists already, or was changed concurrently.
     Conflict,
     /// The server was busy.
     TooManyRequests,
-    /// The server failed: what became of the request is not known.
+    /// The server failed: the outcome is unknown.
     Server,
     /// Any other code.
     Other,
 }
 
 impl Refused {
-    /// The name of the reason in reports.
+    /// Returns the name of the reason in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -161,7 +161,7 @@ impl Refused {
     }
 }
 
-/// How many there are of what.
+/// The counts of a report.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
     /// Lines that are not blank.
@@ -170,24 +170,24 @@ pub struct Counts {
     pub events: u64,
     /// AdmissionReviews.
     pub reviews: u64,
-    /// Events of other stages than `ResponseComplete`, which are of no request of its own.
+    /// Events of stages other than `ResponseComplete`, which record no further request.
     pub other_stages: u64,
-    /// Requests that read, or are about no resource.
+    /// Read requests, and requests that are not about a resource.
     pub reads: u64,
-    /// Requests that something else refused.
+    /// Requests that something other than the replayed policies refused.
     pub refused: u64,
-    /// Requests that no policy, and no definition, is about.
+    /// Requests that match no policy and no definition.
     pub unmatched: u64,
     /// Requests that would be admitted, with warnings or without.
     pub admitted: u64,
-    /// Those of them that would be warned of.
+    /// Those of them that would get a warning.
     pub warned: u64,
     /// Requests that would be denied.
     pub denied: u64,
     /// Requests that cannot be decided.
     pub undecided: u64,
-    /// Requests that were denied when they were made, and are decided on the object as it was sent, with defaults: what
-    /// webhooks had made of it is not in the log.
+    /// Requests that were denied when they were made, decided on the object as sent, with defaults: changes by webhooks are not in the
+    /// log.
     pub as_sent: u64,
     /// Requests that changed nothing because they were dry runs.
     pub dry_runs: u64,
@@ -195,39 +195,39 @@ pub struct Counts {
     pub newly_denied: u64,
     /// Requests that a ValidatingAdmissionPolicy denied when they were made, and would be admitted.
     pub newly_admitted: u64,
-    /// Requests about which two folders of policies do not say the same.
+    /// Requests for which the two folders of policies differ.
     pub changed: u64,
-    /// Effects in no group, because there are too many groups.
+    /// Effects that are in no group because the maximum size of groups was reached.
     pub beyond: u64,
-    /// States of objects that were given up for want of room.
+    /// Object states that were evicted for lack of space.
     pub evicted: u64,
 }
 
-/// What tells groups apart.
+/// The key of a group.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct GroupKey {
     /// The policy; for a definition `CustomResourceDefinition NAME`.
     pub policy: String,
     /// The name of the user.
     pub user: String,
-    /// Empty for what is in none.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: String,
     /// `Deployment.apps`; the core group has no name.
     pub kind: String,
-    /// What the old folder does, where two are compared.
+    /// The effect under the older folder, if two are compared.
     pub before: Option<Effect>,
-    /// What the policy does; nothing only where two folders are compared.
+    /// The effect of the policy; `None` only if two folders are compared.
     pub effect: Option<Effect>,
 }
 
-/// Requests to which one policy does the same.
+/// Requests on which one policy has the same effect.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Group {
     /// How many.
     pub count: u64,
-    /// When the first was received, and the last, as the log has it; empty where it does not say.
+    /// When the first was received; empty if the log does not say.
     pub first: String,
-    /// See `first`.
+    /// When the last was received; empty if the log does not say.
     pub last: String,
     /// The first three.
     pub samples: Vec<Sample>,
@@ -264,14 +264,14 @@ pub struct UnreadLines {
     pub places: Vec<String>,
 }
 
-/// What was found.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Report {
-    /// How many there are of what.
+    /// The counts.
     pub counts: Counts,
     /// Whether two folders of policies were compared.
     pub compared: bool,
-    /// What would be done to requests, by policy, user, namespace and kind.
+    /// Effects on requests, by policy, user, namespace and kind.
     pub groups: BTreeMap<GroupKey, Group>,
     /// Requests that cannot be decided, by cause and resource.
     pub undecided: BTreeMap<(Cause, String), Undecided>,
@@ -281,11 +281,11 @@ pub struct Report {
     pub unread: BTreeMap<Unread, UnreadLines>,
 }
 
-/// Where a line stands.
+/// The location of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'p> {
     /// The name of the file.
     pub file: &'p str,
-    /// From 1.
+    /// The line number, from 1.
     pub line: u64,
 }

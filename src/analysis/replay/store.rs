@@ -1,13 +1,13 @@
-//! The objects of a cluster as the log has shown them so far: the last known state of each, within a bound of bytes. The
-//! least recently used go first, and are counted.
+//! Stores the last known state of each object of the cluster, as the log has shown it, within a limit of bytes. The least recently used
+//! states are evicted, and counted.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-/// What an entry takes beside its texts.
+/// The size of an entry beside its strings.
 const ENTRY_BYTES: usize = 256;
 
-/// Names an object, in whatever version it is served.
+/// Identifies an object, regardless of the version in which it is served.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub(super) struct Key {
     pub(super) group: String,
@@ -16,40 +16,40 @@ pub(super) struct Key {
     pub(super) name: String,
 }
 
-/// Where a state is from.
+/// The source of a state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Origin {
-    /// A dump, taken at a time of its own.
+    /// A dump, taken at an unrelated time.
     Dump,
-    /// The answer to an earlier request of the log.
+    /// The response to an earlier request of the log.
     Log,
 }
 
 /// The last known state of an object.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// JSON.
+    /// Its JSON text.
     pub(super) text: Box<str>,
     pub(super) origin: Origin,
-    /// The resourceVersion, where it is a number.
+    /// The resourceVersion, if it is a number.
     pub(super) version: Option<u64>,
     used: u64,
     since: u64,
 }
 
-/// Group, resource and namespace, which is empty for all.
+/// Group, resource and namespace; an empty namespace means all.
 type Place = (String, String, String);
 
-/// Places of which all objects were deleted at once, at most: with more, nothing is known of any object.
+/// The maximum number of recorded collection deletions: beyond, all states are forgotten.
 const MAX_EMPTIED: usize = 10_000;
 
-/// The states, within a bound.
+/// The states, within a size limit.
 #[derive(Debug)]
 pub(super) struct Store {
     objects: HashMap<Arc<Key>, Held>,
-    /// The objects by when they were used last.
+    /// The objects by time of last use.
     order: BTreeMap<u64, Arc<Key>>,
-    /// When all that was at a place was deleted: what is held from before is no longer known.
+    /// When a collection was deleted: older states in it are no longer valid.
     emptied: HashMap<Place, u64>,
     bytes: usize,
     most: usize,
@@ -70,12 +70,12 @@ impl Store {
         }
     }
 
-    /// How many states went for want of room.
+    /// Returns the number of evicted states.
     pub(super) const fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// The state of an object, which is used by this.
+    /// Returns the state of an object, and marks it as used.
     pub(super) fn get(&mut self, key: &Key) -> Option<&Held> {
         let now = self.tick();
         let (key, held) = self.objects.get_key_value(key)?;
@@ -111,14 +111,14 @@ impl Store {
         }
     }
 
-    /// Forgets what is known of an object.
+    /// Forgets the state of an object.
     pub(super) fn remove(&mut self, key: &Key) {
         let Some(held) = self.objects.remove(key) else { return };
         self.order.remove(&held.used);
         self.bytes = self.bytes.saturating_sub(size(key, &held.text));
     }
 
-    /// Forgets all objects of a resource in a namespace, or in all where that is empty. Takes no longer for many objects.
+    /// Forgets all objects of a resource in a namespace, or in all if that is empty, in constant time.
     pub(super) fn remove_all(&mut self, group: &str, resource: &str, namespace: &str) {
         let now = self.tick();
         if self.emptied.len() >= MAX_EMPTIED {

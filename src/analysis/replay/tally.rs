@@ -1,18 +1,18 @@
-//! Counts and groups what is found, within bounds.
+//! Counts and groups results, within size limits.
 
 use super::event::Unread;
 use super::report::{Cause, GroupKey, Place, Refused, Report, Sample};
 
-/// Samples of a group.
+/// The maximum number of samples per group.
 const SAMPLES: usize = 3;
-/// Bytes of all groups together; what belongs to a further one is counted by itself.
+/// The maximum size of all groups; effects that would need another group are only counted.
 const GROUP_BYTES: usize = 32 << 20;
-/// What a group takes beside its texts.
+/// The size of a group beside its strings.
 const ENTRY_BYTES: usize = 512;
-/// Bytes of a name in a group, and of a message in a sample; more is cut off.
+/// The maximum length of a name in a group, and of a message in a sample; the rest is cut off.
 const MAX_NAME: usize = 512;
 const MAX_MESSAGE: usize = 1_024;
-/// Places of lines that cannot be read, of each cause.
+/// The maximum number of recorded locations of unreadable lines, per cause.
 const PLACES: usize = 10;
 
 /// Fills a [`Report`], within bounds.
@@ -22,7 +22,7 @@ pub(super) struct Tally {
     bytes: usize,
 }
 
-/// What is told of a request in every group.
+/// What a request contributes to every group.
 #[derive(Debug)]
 pub(super) struct Told<'r> {
     pub(super) place: Place<'r>,
@@ -76,7 +76,7 @@ impl Tally {
         let sample = sample(told, message);
         let group = self.report.groups.entry(key).or_default();
         raise(&mut group.count);
-        // Times are in UTC, and as long as one another: their order is that of their texts.
+        // Times are in UTC and of equal length, so they sort as strings.
         let time = cut(told.time, MAX_NAME);
         if !time.is_empty() && (group.first.is_empty() || time < group.first) {
             group.first.clone_from(&time);
@@ -91,7 +91,7 @@ impl Tally {
         }
     }
 
-    /// Whether there is room for another group.
+    /// Reports whether there is space for another group.
     fn takes(&mut self, texts: usize) -> bool {
         let size = texts.saturating_add(ENTRY_BYTES);
         let grown = self.bytes.saturating_add(size);

@@ -1,4 +1,4 @@
-//! Reports as objects of a cluster. Both kinds of reports say the same, in fields of the same names.
+//! Writes reports as Kubernetes objects. Both kinds of reports have the same content, in fields of the same names.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 
 use super::report::{Finding, Report, Summary};
 
-/// Under which every report is found, and is told from those of others.
+/// The name of every report, which distinguishes it from those of other tools.
 const NAME: &str = "admit-scan";
 const LABEL: &str = "app.kubernetes.io/managed-by";
-/// How many results are not in the report.
+/// The annotation with the number of results that are left out.
 const LEFT_OUT: &str = "admit.dev/results-left-out";
 
-/// Whose kinds the reports are of.
+/// The API of the reports.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Flavour {
     /// `openreports.io/v1alpha1`: Report and ClusterReport.
@@ -34,7 +34,7 @@ impl Flavour {
         }
     }
 
-    /// The kind of reports on namespaces, and of those on what is in none.
+    /// Returns the kinds of namespaced and of cluster-scoped reports.
     #[must_use]
     pub const fn kinds(self) -> [&'static str; 2] {
         match self {

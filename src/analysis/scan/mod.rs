@@ -1,12 +1,12 @@
-//! What policies say of the objects that stand in a cluster: one bounded report for each namespace, and one for what is in none.
+//! Evaluates policies on the objects stored in a cluster: one bounded report per namespace, and one for cluster-scoped objects.
 //!
 //! ```text
 //! object, Applied ──Scan::add──► result by policy ──► Report by namespace ──documents──► OpenReports, PolicyReports
 //! ```
 //!
-//! Each object is decided as if it were created as it stands. An update of an object to itself would find nothing that
-//! ratcheting lets be, and rules of transitions have nothing to say of an object alone. Who created it is not stored: a policy
-//! that asks for the user decides nothing here, unless a user is named.
+//! Each object is decided as if it were created now. An update of an object to itself would hide violations by ratcheting, and
+//! transition rules need two objects. The creator is not stored, so a policy that reads the user decides nothing here, unless a user is
+//! given.
 
 mod documents;
 mod report;
@@ -22,7 +22,7 @@ pub use self::report::{Finding, Outcome, Report, Subject, Summary};
 
 use crate::replay::{Side, WITHHELD};
 
-/// Stands for the answer of a policy that asks for what no object has.
+/// The message for a policy that reads what objects do not store.
 const ASKS: &str = "asks who makes the request, which is not stored; --as NAME decides as a user";
 
 /// A scan under way.
@@ -70,20 +70,20 @@ pub struct Scan<'s> {
     side: Side<'s>,
     /// Whether a user is named.
     as_somebody: bool,
-    /// By name: whether the policy asks who makes the request.
+    /// By name, whether the policy reads the user of the request.
     asking: BTreeMap<Arc<str>, bool>,
     reports: BTreeMap<String, Report>,
 }
 
 impl<'s> Scan<'s> {
-    /// A scan by the policies of `side`; `as_somebody` tells whether requests are decided as those of a user who is named.
+    /// Starts a scan with the policies of `side`; `as_somebody` says whether a user is given for the requests.
     #[must_use]
     pub fn new(side: Side<'s>, as_somebody: bool) -> Self {
         let asking = asking(side.set());
         Self { side, as_somebody, asking, reports: BTreeMap::new() }
     }
 
-    /// Adds what came of an object whose `metadata.uid` is `uid`.
+    /// Adds the result for an object whose `metadata.uid` is `uid`.
     pub fn add(&mut self, identity: &Identity, uid: &str, applied: &Applied) {
         let subject = Subject::new(identity, uid);
         let mut findings = Vec::new();
@@ -125,7 +125,7 @@ impl<'s> Scan<'s> {
         }
     }
 
-    /// The gravest that a policy says.
+    /// Returns the most severe result of a policy.
     fn finding(&self, identity: &Identity, outcome: &PolicyOutcome) -> Option<Finding> {
         if let Some(Skipped::Excepted(excepted)) = &outcome.skipped {
             return Some(Finding {
@@ -190,7 +190,7 @@ impl<'s> Scan<'s> {
     }
 }
 
-/// Which policies ask who makes the request: names have one spelling in CEL, so that whoever reads them writes them.
+/// Determines which policies read the user of the request: names have one spelling in CEL, so the text contains it.
 fn asking(set: &PolicySet) -> BTreeMap<Arc<str>, bool> {
     let asks = |text: &str| text.contains("userInfo") || text.contains("authorizer");
     let policies = set.policies().map(|(policy, _)| policy);

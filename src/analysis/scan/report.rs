@@ -1,4 +1,5 @@
-//! What is said of the objects of one namespace, within bounds: all of it is counted, and of what is wrong so much is kept.
+//! Collects the results for the objects of one namespace, within limits: everything is counted, and a limited number of violations is
+//! kept.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,19 +7,19 @@ use std::sync::Arc;
 use admit_policy::apply::Identity;
 use admit_policy::{Enforcement, Excepted};
 
-/// Results of a report, and bytes of their texts: an object in a cluster has at most 1.5 MiB.
+/// The maximum number of results per report, and of bytes of their texts: an object in a cluster has at most 1.5 MiB.
 const MAX_RESULTS: usize = 1_000;
 const MAX_BYTES: usize = 512 << 10;
 /// Bytes of a message; more is cut off.
 const MAX_MESSAGE: usize = 1_024;
 
-/// What came of one policy and one object, the words being those of reports. The later ones are the graver.
+/// The result of one policy for one object, in the terms of reports, in order of increasing severity.
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Outcome {
     /// It is admitted.
     #[default]
     Pass,
-    /// Nothing is decided: for want of knowledge, or because an exception lets it through.
+    /// Undecided: data is missing, or an exception admits it.
     Skip,
     /// The client would be warned.
     Warn,
@@ -42,18 +43,18 @@ impl Outcome {
     }
 }
 
-/// The object that something is said of.
+/// The object of a result.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Subject {
     /// `apps/v1`.
     pub api_version: String,
     /// `Deployment`.
     pub kind: String,
-    /// Empty for what is in none.
+    /// The namespace; empty for cluster-scoped objects.
     pub namespace: String,
     /// The name.
     pub name: String,
-    /// Empty where it is not known.
+    /// The uid; empty if unknown.
     pub uid: String,
 }
 
@@ -69,16 +70,16 @@ impl Subject {
     }
 }
 
-/// What one policy says of one object.
+/// The result of one policy for one object.
 #[derive(Clone, Debug, Default)]
 pub struct Finding {
     /// The policy; for a definition `CustomResourceDefinition NAME`.
     pub policy: Arc<str>,
     /// `spec.validations[0]`; empty for definitions.
     pub rule: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why; empty where it passes.
+    /// The reason; empty if it passes.
     pub message: String,
     /// What the binding does.
     pub enforced: Option<Enforcement>,
@@ -88,7 +89,7 @@ pub struct Finding {
     pub subject: Option<Arc<Subject>>,
 }
 
-/// How many results there are of what.
+/// The number of results by outcome.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Summary {
     /// Results, all of them.
@@ -116,18 +117,18 @@ impl Summary {
     }
 }
 
-/// What is said of the objects of one namespace.
+/// The results for the objects of one namespace.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// How many objects were looked at.
+    /// The number of evaluated objects.
     pub objects: u64,
-    /// How many results there are, those that are left out among them.
+    /// The number of results, including those left out.
     pub summary: Summary,
     /// Results other than passes that are left out for want of room; the gravest are kept.
     pub left_out: u64,
-    /// Results that say nothing for want of knowledge, or of a policy that can be evaluated.
+    /// The number of results that are undecided because data is missing, or the policy cannot be evaluated.
     pub undecided: u64,
-    /// By how little they weigh, and then in order of coming: the last is the first to go.
+    /// By decreasing severity, then by order of arrival: the last entry is dropped first.
     kept: BTreeMap<(std::cmp::Reverse<Outcome>, u64), Finding>,
     bytes: usize,
     next: u64,

@@ -1,4 +1,4 @@
-//! Puts a picture together: what holds for all objects, and what was found among those that were tried, each asked once more.
+//! Builds a picture from what holds for all objects and from the examples found, each of which is evaluated once more.
 
 use super::exact::Exact;
 use super::explore::{Edge, Explored, Found, Search};
@@ -9,12 +9,12 @@ use super::picture::{
 use super::rules::Rule;
 use super::values::{State, StateValue};
 
-/// What is put together.
+/// The inputs of a picture.
 pub(super) struct Assembly<'a> {
     pub(super) search: Search<'a>,
     pub(super) exact: Option<&'a Exact>,
     pub(super) explored: Explored,
-    /// Why no change is forbidden for certain.
+    /// Why no transition can be proved forbidden.
     pub(super) limit: Option<Limit>,
 }
 
@@ -63,7 +63,7 @@ impl Assembly<'_> {
         })
     }
 
-    /// That an expression fails is no state where no object can be so.
+    /// Lists the states to show; the one in which the expression fails only if an object can reach it.
     fn shown(&self) -> impl Iterator<Item = (usize, &State)> {
         let is_never =
             |index: usize| self.exact.is_some_and(|exact| exact.reachable.get(index) == Some(&false));
@@ -80,7 +80,7 @@ impl Assembly<'_> {
             let refusing = exact.refusing_creation.get(to).map(Vec::as_slice).unwrap_or_default();
             return Ok(Allowance::Forbidden { rules: self.or_server(refusing) });
         }
-        // A creation writes no status, whatever is in it.
+        // A creation does not write the status, whatever is in it.
         if self.search.judge.status && self.created() != Some(to) {
             return Ok(Allowance::Forbidden { rules: self.or_server(&[]) });
         }
@@ -103,7 +103,7 @@ impl Assembly<'_> {
         }
     }
 
-    /// The state of an object without a status, as its creation leaves it.
+    /// Returns the state of an object without status, as creation leaves it.
     fn created(&self) -> Option<usize> {
         let mut bare = self.search.space.bases.first()?.clone();
         if let Some(fields) = bare.as_object_mut() {
@@ -119,7 +119,7 @@ impl Assembly<'_> {
         Ok(Allowance::Allowed { example, always, conditions, user })
     }
 
-    /// Asks once more, so that nothing is shown that is not so.
+    /// Evaluates an example once more, so that the picture shows only what is confirmed.
     fn confirmed(&self, found: &Found, to: usize) -> Result<Example, PictureError> {
         let Search { judge, space, users, .. } = &self.search;
         let user = users.get(found.user).cloned().unwrap_or_default();
@@ -150,7 +150,7 @@ impl Assembly<'_> {
         texts
     }
 
-    /// The rules, or that a creation does not write the status.
+    /// Returns the rules, or the fact that creations do not write the status.
     fn or_server(&self, rules: &[usize]) -> Vec<RuleText> {
         let texts = self.texts(rules);
         if !texts.is_empty() {

@@ -1,13 +1,13 @@
-//! The few things of an object that rules are asked about in all combinations: values of fields, whether something is there, and
-//! whether a list has an element.
+//! Defines atoms, the few facts about an object whose combinations are all tried: the value of a field, the presence of a field, and
+//! the membership of an element in a list.
 //!
-//! Two objects of which all these are the same are one to a rule that looks at nothing else ([`super::local`]).
+//! A rule that reads nothing else cannot distinguish objects with equal atoms ([`super::local`]).
 
 use serde_json::{Value, json};
 
 use super::field::{FieldPath, Filler, Step, reached};
 
-/// One of these things.
+/// One fact about an object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Atom {
     pub(super) path: FieldPath,
@@ -16,36 +16,36 @@ pub(super) struct Atom {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum AtomKind {
-    /// All values that the field may have.
+    /// A field with finitely many values: all of them.
     Values(Vec<Value>),
-    /// Texts that rules name, and two that stand for all others.
+    /// A string field: the strings that rules name, and two that represent all others.
     Text { named: Vec<Value>, others: [Value; 2] },
-    /// Whether it is there; with a value of those that it may have.
+    /// Whether a field is present, with a value to use if so.
     Presence(Value),
-    /// Whether the list has the element.
+    /// Whether a list contains the element.
     Member(Value),
 }
 
-/// What an atom is like in an object.
+/// The state of an atom in an object.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Reading {
-    /// How many steps of the path lead somewhere.
+    /// How many segments of the path exist.
     depth: usize,
     value: Option<Value>,
 }
 
-/// A way in which an object can be as to one atom.
+/// A state to which an atom can be set.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Setting {
-    /// So many steps lead somewhere: what is behind them is removed.
+    /// This many segments of the path exist; the rest is removed.
     Missing(usize),
     Value(Value),
-    /// The list is there, with the element or without.
+    /// The list exists, with or without the element.
     Member(bool),
 }
 
 impl Atom {
-    /// What the atom is like in an object; none for a value that was not foreseen.
+    /// Reads the atom from an object; `None` for a value outside the known ones.
     pub(super) fn read(&self, object: &Value) -> Option<Reading> {
         let depth = depth_of(&self.path, object);
         let found = self.path.get(object);
@@ -62,7 +62,7 @@ impl Atom {
         })
     }
 
-    /// The setting that makes an object so.
+    /// Returns the setting that reproduces the object's state.
     pub(super) fn setting_of(&self, object: &Value) -> Option<Setting> {
         let Reading { depth, value } = self.read(object)?;
         Some(match (&self.kind, value) {
@@ -83,7 +83,7 @@ impl Atom {
             AtomKind::Member(_) => vec![Setting::Member(false), Setting::Member(true)],
         };
         let is_metadata = |depth: usize| {
-            // Every object has metadata.
+            // Metadata is always present.
             depth == 0 && self.path.0.first() == Some(&Step::Name("metadata".to_owned()))
         };
         all.extend((0..self.path.0.len()).rev().filter(|depth| !is_metadata(*depth)).map(Setting::Missing));
@@ -94,7 +94,7 @@ impl Atom {
         match (setting, &self.kind) {
             (Setting::Value(value), _) => self.path.set(object, value.clone(), filler),
             (Setting::Missing(depth), _) => {
-                // What is before it is there.
+                // The part of the path before it exists.
                 if let Some(steps) = self.path.0.get(..*depth).filter(|steps| !steps.is_empty())
                     && reached(object, steps).is_none_or(Value::is_null)
                 {
@@ -123,12 +123,12 @@ fn empty_before(step: Option<&Step>) -> Value {
     if matches!(step, Some(Step::Entry { .. })) { json!([]) } else { json!({}) }
 }
 
-/// What all of them are like; none where one has a value that was not foreseen.
+/// Reads all atoms; `None` if one has a value outside the known ones.
 pub(super) fn readings(atoms: &[Atom], object: &Value) -> Option<Vec<Reading>> {
     atoms.iter().map(|atom| atom.read(object)).collect()
 }
 
-/// An object for each combination, made of `base`; none where they are more than `most`.
+/// Builds an object from `base` for each combination; `None` if there are more than `most`.
 pub(super) fn combinations(
     atoms: &[Atom],
     base: &Value,
@@ -157,7 +157,7 @@ pub(super) fn combinations(
     Some(objects)
 }
 
-/// How many steps of a path lead somewhere.
+/// Counts the segments of a path that exist.
 fn depth_of(path: &FieldPath, object: &Value) -> usize {
     let steps = &path.0;
     (0..=steps.len())

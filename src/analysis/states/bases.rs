@@ -1,11 +1,11 @@
-//! Objects to start from: the least that the schema takes, and given ones, all under one name.
+//! Builds the objects to start from: a minimal one for the schema, and given ones, all with the same name.
 
 use admit_policy::init;
 use serde_json::{Map, Value, json};
 
 use super::judge::{Judge, NAMESPACE};
 
-/// The least object of the kind that its schema takes.
+/// Returns a minimal object that the schema accepts.
 pub(super) fn sample(judge: &Judge<'_>) -> Value {
     let mut object = json!({"apiVersion": judge.kind.api_version(), "kind": judge.kind.kind});
     if let Some((_, version)) = judge.definition() {
@@ -23,7 +23,7 @@ pub(super) fn sample(judge: &Judge<'_>) -> Value {
     judge.stored(&with_identity(&object, judge))
 }
 
-/// The object under the name that all that is tried has, without what a server wrote.
+/// Gives an object the common name, and removes the fields that a server wrote.
 pub(super) fn with_identity(object: &Value, judge: &Judge<'_>) -> Value {
     let mut object = object.clone();
     let Some(fields) = object.as_object_mut() else { return object };
@@ -41,7 +41,7 @@ pub(super) fn with_identity(object: &Value, judge: &Judge<'_>) -> Value {
     object
 }
 
-/// Texts of objects that rules look up, whole and split, as names of users.
+/// Collects strings of objects as candidate user names, whole and split at separators.
 pub(super) fn texts_of(value: &Value, separators: &[&str], texts: &mut Vec<String>) {
     match value {
         Value::String(text) => {

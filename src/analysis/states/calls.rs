@@ -1,4 +1,4 @@
-//! Calls, operators and macros of an expression that is cut down to its atoms ([`super::local`]).
+//! Analyses calls, operators and macros of an expression over an object reduced to its atoms ([`super::local`]).
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use super::field::Step;
 use super::local::{Ground, Local};
 use super::scalar::{Condition, Part, Scalar, Scope, Spot, Truth};
 
-/// Constants that a macro goes through one by one.
+/// The maximum length of a constant list that a macro iterates over.
 const MOST_CONSTANTS: usize = 64;
 
-/// The macros that go through elements and come to a condition.
+/// The macros that iterate over elements and return a condition.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Quantifier {
     All,
@@ -81,7 +81,7 @@ impl<'a> Local<'a> {
         })
     }
 
-    /// What any function comes to of values that are known, where none of them may be any text.
+    /// Evaluates a function on known values, unless one of them may be any string.
     fn computed(&self, parts: &[Part<'a>]) -> Part<'a> {
         let mut all = Scalar::default();
         for part in parts {
@@ -100,7 +100,7 @@ impl<'a> Local<'a> {
                 (Part::Spot(spot), Part::Constant(Value::Null)) if is_equality => {
                     return Part::exact_if(self.presence(spot));
                 }
-                // Fewer than one, more than none: no count beyond is told.
+                // Only emptiness is known, so the only decidable comparisons are with zero or one.
                 (Part::Emptiness, Part::Constant(count)) => {
                     let is_first = std::ptr::eq(one, left);
                     let is_told = matches!(
@@ -165,7 +165,7 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// The key of the entry that elements have to be, where nothing else is asked of them.
+    /// Returns the key that elements must have, if the conditions require nothing else.
     fn only(&self, list: &Spot, conditions: &[Condition<'a>]) -> Option<(String, String)> {
         let [condition] = conditions else { return None };
         let (key, values) = self.ties(list, condition, false)?;
@@ -248,7 +248,7 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// What a condition on an element is for the entry with this key.
+    /// Evaluates a condition on an element for the entry with this key.
     fn meets(&self, list: &Spot, conditions: &[Condition<'a>], key: &str, value: &str) -> Truth {
         let entry = list.below(Step::Entry { key: key.to_owned(), value: value.to_owned() });
         let one = |condition: &Condition<'a>| {
@@ -259,7 +259,7 @@ impl<'a> Local<'a> {
         conditions.iter().map(one).fold(Truth::EXACT, Truth::and)
     }
 
-    /// A quantifier over the elements of a list that meet the conditions.
+    /// Evaluates a quantifier over the list elements that meet the conditions.
     fn over_entries(
         &self,
         list: &Spot,
@@ -267,7 +267,7 @@ impl<'a> Local<'a> {
         quantifier: Quantifier,
         body: &Condition<'a>,
     ) -> Truth {
-        // What a filter lets pass has met its first condition; another one may fail before it is asked.
+        // Elements that pass a filter met its first condition; a later one may fail before it is evaluated.
         let ties = match conditions.first() {
             Some(first) => self.ties(list, first, false),
             None => self.ties(list, body, quantifier == Quantifier::All),

@@ -1,4 +1,4 @@
-//! Which rules say of an object what they say of its atoms ([`super::local`]).
+//! Finds the rules whose verdict depends only on the atoms of an object ([`super::local`]).
 
 use admit_cel::syntax::ExprId;
 use admit_policy::schema::Schema;
@@ -12,18 +12,18 @@ use super::rules::{Rule, RulePlace};
 use super::scalar::{Spot, Truth};
 use crate::reads::EACH;
 
-/// The rules that refuse for certain.
+/// The rules whose refusal is certain.
 pub(super) struct Eligible<'a> {
-    /// Rules that refuse an object where they refuse its atoms, as indices.
+    /// Indices of rules that refuse an object if they refuse its atoms.
     pub(super) own: Vec<usize>,
-    /// Parts of others that do, with the rule.
+    /// Conjuncts of other rules with that property, with the index of the rule.
     pub(super) parts: Vec<(usize, String)>,
-    /// By rule: it comes to the same.
+    /// By rule: whether the verdict is exactly the same.
     exact: Vec<bool>,
     rules: &'a [Rule],
 }
 
-/// The rules, and parts of others, that are decided by the atoms.
+/// Finds the rules, and conjuncts of rules, that the atoms decide.
 pub(super) fn eligible<'a>(
     rules: &'a [Rule],
     atoms: &'a [Atom],
@@ -38,7 +38,7 @@ pub(super) fn eligible<'a>(
         if !asked.applies() {
             continue;
         }
-        // Where failing is no refusal, it has to come to the same.
+        // If a failing rule admits the object, the result must be exactly the same.
         let refuses = |truth: Truth| {
             if rule.written.ignores_failure { truth.exact } else { truth.refusal }
         };
@@ -53,7 +53,7 @@ pub(super) fn eligible<'a>(
     Eligible { own, parts, exact, rules }
 }
 
-/// Whether the atoms decide what the expression comes to.
+/// Reports whether the atoms decide the value of the expression.
 pub(super) fn is_decided(
     expression: &Expression,
     atoms: &[Atom],
@@ -66,9 +66,9 @@ pub(super) fn is_decided(
 }
 
 impl Eligible<'_> {
-    /// Whether every rule that may refuse a change of these fields alone is decided by the atoms.
+    /// Reports whether the atoms decide every rule that may refuse a change of only these fields.
     ///
-    /// A rule that looks at none of them, and not at the old object, says of the changed object what it said before.
+    /// A rule that reads neither these fields nor the old object gives the same verdict as before.
     pub(super) fn is_complete(&self, status: bool, fields: &[Vec<String>]) -> bool {
         let is_asked = |rule: &Rule| if status { rule.requests.status } else { rule.requests.main };
         let is_concerned = |rule: &Rule| {
@@ -88,7 +88,7 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// Whether it is asked of every object, or the atoms decide of which.
+    /// Reports whether the rule applies to every object, or the atoms decide to which.
     fn applies(&self) -> bool {
         let local = self.local(Vec::new());
         !self.rule.selects && self.rule.written.conditions.iter().all(|ast| local.is_exact(ast))
@@ -102,7 +102,7 @@ impl<'a> Asked<'a> {
         let nodes = self.nodes(path);
         let all = nodes.iter().map(|node| {
             let local = self.local(node.clone());
-            // Where the node is not there, it is not asked.
+            // A rule is not evaluated where its node is absent.
             let is_known = local.presence(&Spot { old: false, path: node.clone() });
             if is_known { local.truth(&self.rule.written.rule, id) } else { Truth::NONE }
         });
@@ -110,7 +110,7 @@ impl<'a> Asked<'a> {
         let is_each = path.iter().any(|name| name == EACH);
         match nodes.is_empty() {
             true => Truth::NONE,
-            // Other elements are asked as well.
+            // The rule also applies to other elements.
             false => Truth { exact: truth.exact && !is_each, ..truth },
         }
     }
@@ -125,7 +125,7 @@ impl<'a> Asked<'a> {
         Local::new(around, Ground::Atoms(self.atoms))
     }
 
-    /// The places of a node of the schema in the entries that atoms are in.
+    /// Returns the paths of a schema node in the list entries that contain atoms.
     fn nodes(&self, path: &[String]) -> Vec<Vec<Step>> {
         let mut nodes: Vec<Vec<Step>> = vec![Vec::new()];
         for name in path {

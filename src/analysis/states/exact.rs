@@ -1,12 +1,12 @@
-//! What holds for all objects: the rules that look at nothing but a few fields with few values are asked about every
-//! combination of these.
+//! Decides what holds for all objects: evaluates the rules that read only a few fields, with few values, on every combination of those
+//! values.
 //!
-//! Of a rule whose parts all have to hold, each part is a rule of its own: what it came to is read from the evaluation.
+//! Each conjunct of a rule counts as a rule of its own; its value is read from the recorded evaluation.
 //!
-//! A rule that looks at the field alone says of every object what it says of one that has the same value there. What such
-//! rules refuse is refused whatever else an object has; what they let pass may still be refused by others. So a state that
-//! cannot be reached by their leave cannot be reached at all, and a change that they refuse from each state that can be
-//! reached is forbidden. Nothing is concluded where a value was left out.
+//! A rule that reads only such fields gives the same verdict for all objects with equal values there. What it refuses is refused
+//! whatever else an object contains; what it admits may be refused by others. So a state that these rules make unreachable is
+//! unreachable, and a change that they refuse from every reachable combination is forbidden. Nothing is concluded if a value was left
+//! out.
 
 use admit_policy::{Keep, Origin, Recording, UserInfo};
 use serde_json::Value;
@@ -21,35 +21,35 @@ use super::rules::{Rule, RulePlace};
 use super::space::{MOST_COMBINATIONS, Space};
 use super::values::{at, listed, may_be_null, pattern, plain_path};
 
-/// Combinations up to which fields are added that rules look at together with what is drawn.
+/// The maximum number of combinations up to which fields are added that rules read together with the drawn one.
 const MOST_BESIDE: usize = 40;
-/// Combinations up to which changes are asked from objects that cannot be there, too.
+/// The maximum number of combinations up to which changes from unreachable objects are tried, too.
 const MOST_FROM_ALL: usize = 40;
 
-/// What the rules say that look at few fields.
+/// The verdicts of the rules that read few fields.
 #[derive(Debug)]
 pub(super) struct Exact {
-    /// By state: whether an object may come into it.
+    /// By state: whether an object may reach it.
     pub(super) reachable: Vec<bool>,
     /// By state: whether an object may be created in it.
     pub(super) creatable: Vec<bool>,
-    /// By old and new state: whether a change may be let through.
+    /// By old and new state: whether a change may be admitted.
     possible: Vec<Vec<bool>>,
-    /// By old and new state: the rules that refuse, as indices.
+    /// By old and new state: indices of the rules that refuse.
     refusing: Vec<Vec<Vec<usize>>>,
     /// By state: the rules that refuse a creation.
     pub(super) refusing_creation: Vec<Vec<usize>>,
-    /// By old and new state: whether each object may make the change, whatever else it has.
+    /// By old and new state: whether every object may make the change.
     always: Vec<Vec<bool>>,
 }
 
 impl Exact {
-    /// Whether some object that can be there may change so.
+    /// Reports whether some reachable object may make the change.
     pub(super) fn may(&self, old: usize, new: usize) -> bool {
         self.possible.get(old).and_then(|row| row.get(new)).copied().unwrap_or(true)
     }
 
-    /// Whether every object that can be there may change so.
+    /// Reports whether every reachable object may make the change.
     pub(super) fn is_always(&self, old: usize, new: usize) -> bool {
         self.always.get(old).and_then(|row| row.get(new)).copied().unwrap_or_default()
     }
@@ -66,14 +66,14 @@ struct Variant {
     readings: Vec<Reading>,
 }
 
-/// The variant that is stored, and the rules that refuse; none where they let it through.
+/// The index of the stored variant, and the rules that refuse the write; `None` if they admit it.
 type Write = (usize, Option<Vec<usize>>);
 
-/// The rules that refuse a change, told from all ways of making it.
+/// Collects the rules that refuse a change, over all ways to make it.
 #[derive(Clone, Debug, Default)]
 struct Told {
     any: Vec<usize>,
-    /// Those that refuse each way that rules refuse.
+    /// The rules that refuse in every refused way so far.
     each: Option<Vec<usize>>,
 }
 
@@ -89,7 +89,7 @@ impl Told {
         }
     }
 
-    /// One that refuses all is told alone, else all that refuse together.
+    /// Returns one rule that refuses every way, else all rules that refuse together.
     fn rules(self) -> Vec<usize> {
         let mut rules = self.each.filter(|each| !each.is_empty()).unwrap_or(self.any);
         rules.sort_unstable();
@@ -108,10 +108,10 @@ struct Few<'a> {
     user: UserInfo,
 }
 
-/// Asks the rules that look at few fields; none where there is no such rule, or the time is over.
+/// Evaluates the rules that read few fields; `None` if there is no such rule, or time is up.
 ///
 /// # Errors
-/// Why it is not known for all objects what these rules say.
+/// If nothing can be said about all objects; the limit says why.
 pub(super) fn decide(
     judge: &Judge<'_>,
     space: &Space<'_>,
@@ -129,7 +129,7 @@ pub(super) fn decide(
     atoms = more;
     let schema = judge.definition().map(|(_, version)| version.schema());
     let eligible = eligible(rules, &atoms, schema, unique);
-    // Which objects are meant is known of all that are alike only where it is read from the same.
+    // The condition `only` selects equally among objects with equal atoms only if the atoms decide it.
     let is_known = space.only.as_ref().is_some_and(|only| is_decided(only, &atoms, schema, unique));
     if eligible.own.is_empty() && eligible.parts.is_empty() && !is_known {
         return Ok(None);
@@ -151,7 +151,7 @@ fn combinations(space: &Space<'_>, atoms: &[Atom], most: usize) -> Option<Vec<Va
     atoms::combinations(atoms, space.bases.first()?, most, &|steps| space.filled(steps))
 }
 
-/// Those beside the field with few values that rules look at together with it, as long as combinations stay few.
+/// Finds further fields with few values that rules read together with the drawn one, while combinations stay few.
 fn beside(
     judge: &Judge<'_>,
     space: &Space<'_>,
@@ -184,13 +184,13 @@ fn beside(
 }
 
 impl Few<'_> {
-    /// The variant that an object is of.
+    /// Returns the variant that an object matches.
     fn index_of(&self, object: &Value) -> Option<usize> {
         let readings = atoms::readings(self.atoms, object)?;
         self.variants.iter().position(|variant| variant.readings == readings)
     }
 
-    /// What a write comes to, and the rules that refuse it; none where they let it through.
+    /// Evaluates a write; returns the rules that refuse it, `None` if they admit it.
     fn write(&self, old: Option<&Variant>, new: &Variant) -> (Trial, Option<Vec<usize>>) {
         let before = old.map(|old| &old.object);
         if self.eligible.parts.is_empty() {
@@ -217,7 +217,7 @@ impl Few<'_> {
         self.rules.get(rule).is_some_and(|rule| rule.origin == origin.name())
     }
 
-    /// `failed` are rules of which a part failed that looks at these fields alone.
+    /// Returns the rules that refuse; `failed` are rules with a failed conjunct that reads only these fields.
     fn refusing(
         &self,
         objections: &[Objection],
@@ -230,7 +230,7 @@ impl Few<'_> {
         for objection in objections {
             let saying: Vec<usize> = self.every_rule(objection);
             if !saying.is_empty() {
-                // Rules that say the same are told apart by none: each of them has to look at these fields alone.
+                // Rules with the same message at the same place are not distinguished, so each of them must read only these fields.
                 let looks = |rule: &usize| self.eligible.own.contains(rule) || failed.contains(rule);
                 if saying.iter().all(|rule| looks(rule) && self.counts(*rule, old, new)) {
                     refusing.extend(saying);
@@ -249,7 +249,7 @@ impl Few<'_> {
         rules.filter(|(_, rule)| rule.says(objection)).map(|(index, _)| index).collect()
     }
 
-    /// Rules of definitions that do not look at the old object are not run where nothing below them changes.
+    /// Reports whether the rule runs: rules without `oldSelf` do not run where nothing below them changes.
     fn counts(&self, rule: usize, old: Option<&Variant>, new: &Variant) -> bool {
         match self.rules.get(rule).map(|rule| &rule.place) {
             Some(RulePlace::Node { path, uses_old: false }) => {
@@ -265,7 +265,7 @@ impl Few<'_> {
         self.atoms.iter().zip(both).filter(|(_, (old, new))| old != new).map(|(atom, _)| atom)
     }
 
-    /// Whether the schema refuses the value of a field that changes, or that it is not there.
+    /// Reports whether the schema refuses the value or absence of a field that changes.
     fn is_of_schema(&self, objection: &Objection, old: Option<&Variant>, new: &Variant) -> bool {
         let Speaker::Server { field, reason } = &objection.by else { return false };
         let mut changed: Vec<&Atom> = match old {
@@ -329,13 +329,13 @@ impl Few<'_> {
         Some(exact)
     }
 
-    /// What the steps of all variants come to, by state.
+    /// Combines the results of all variants' changes by state.
     fn sum_up(&self, exact: &mut Exact, steps: &[Option<Vec<Write>>], reached: &[bool]) -> Option<()> {
         let count = self.space.states.len();
         let mut told = vec![vec![Told::default(); count]; count];
         for (at, steps) in steps.iter().enumerate() {
             let from = self.variants.get(at)?.state;
-            // Where no object can be, one that was stored otherwise may be: all of them count.
+            // An unreachable object may have been stored under other rules, so all such objects count.
             if reached.get(at) != Some(&true) && exact.reachable.get(from) == Some(&true) {
                 continue;
             }
@@ -358,7 +358,7 @@ impl Few<'_> {
         Some(())
     }
 
-    /// A change is always allowed where each object that can be there has one that nothing refuses.
+    /// A change is always allowed if each reachable object has a way that nothing refuses.
     fn sum_up_always(&self, exact: &mut Exact, steps: &[Option<Vec<Write>>], reached: &[bool]) -> Option<()> {
         let count = self.space.states.len();
         for (from, row) in exact.always.iter_mut().enumerate() {
@@ -386,7 +386,7 @@ impl Few<'_> {
         self.index_of(object).is_some() || self.space.is_meant(object)
     }
 
-    /// Variants that differ in what another request writes: nothing is asked of it here.
+    /// Returns the variants that differ only in fields that another request (status or not) writes.
     fn written_elsewhere(&self, at: usize) -> Vec<usize> {
         let Some(own) = self.variants.get(at).filter(|_| self.judge.is_split) else { return Vec::new() };
         let status = Step::Name("status".to_owned());
@@ -399,7 +399,7 @@ impl Few<'_> {
         all.filter(|(_, variant)| differs_elsewhere(variant)).map(|(at, _)| at).collect()
     }
 
-    /// What a change of a variant to each other comes to: the variant that is stored, and who refuses.
+    /// Evaluates the change of a variant to each other one: the stored variant, and the rules that refuse.
     fn steps(&self, at: usize, over: &dyn Fn() -> bool) -> Option<Vec<Write>> {
         let old = self.variants.get(at)?;
         let mut steps = Vec::with_capacity(self.variants.len());

@@ -1,4 +1,4 @@
-//! Reads a Mermaid `stateDiagram-v2` of what is wanted, and tells where a picture differs from it.
+//! Parses a Mermaid `stateDiagram-v2` of the expected transitions and compares a picture with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::mermaid;
 use super::picture::{Allowance, Picture, Transition};
 
-/// The states and transitions that are wanted.
+/// The expected states and transitions.
 ///
 /// ```
 /// use admit_analysis::states::Diagram;
@@ -19,62 +19,62 @@ use super::picture::{Allowance, Picture, Transition};
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Diagram {
-    /// From a state, or from the start, to another.
+    /// From a state, or `None` for a creation, to another.
     transitions: BTreeSet<(Option<String>, String)>,
-    /// States that are left for none.
+    /// States without further transitions.
     ends: BTreeSet<String>,
 }
 
-/// Why a text is no diagram.
+/// Why a text is not a valid diagram.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum DiagramError {
-    /// There is no `stateDiagram-v2` in it.
+    /// It contains no `stateDiagram-v2`.
     #[error("there is no `stateDiagram-v2` in it")]
     Missing,
-    /// A line has what pictures of fields do not have.
+    /// A line is not supported here.
     #[error(
         "line {line}: `{text}` is not understood; there are `A --> B`, `A --> B: label` and `state \"text\" as A`"
     )]
     Line {
-        /// From 1 on.
+        /// The line number, from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         text: String,
     },
 }
 
-/// Where a picture differs from a diagram.
+/// A difference between picture and diagram.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Difference {
-    /// The diagram has a state that is no value of the field.
+    /// The diagram has a state that the field cannot have.
     NoState(String),
-    /// Allowed, and not in the diagram.
+    /// A transition is allowed, but not in the diagram.
     Unwanted {
-        /// The transition, as it is told.
+        /// The transition, as reported.
         transition: String,
     },
-    /// In the diagram, and forbidden.
+    /// A transition of the diagram is forbidden.
     Forbidden {
-        /// The transition, as it is told.
+        /// The transition, as reported.
         transition: String,
-        /// What the rules say that refuse it.
+        /// The messages of the rules that refuse it.
         because: String,
     },
-    /// In the diagram, and not found.
+    /// A transition of the diagram was not found.
     NotFound {
-        /// The transition, as it is told.
+        /// The transition, as reported.
         transition: String,
-        /// Writes that were tried.
+        /// The number of writes that were tried.
         tried: usize,
-        /// What the rules say that refuse the nearest.
+        /// The messages of the rules that refuse the nearest attempt.
         because: String,
     },
-    /// Allowed, and in the diagram nothing follows the state.
+    /// A state that the diagram ends has an allowed transition.
     NoEnd(String),
 }
 
 impl Difference {
-    /// Whether it is none for certain: what was not found may be there.
+    /// Reports whether the difference is certain; a transition that was not found may still exist.
     #[must_use]
     pub const fn is_undecided(&self) -> bool {
         matches!(self, Self::NotFound { .. })
@@ -101,10 +101,10 @@ impl fmt::Display for Difference {
 }
 
 impl Diagram {
-    /// Reads a diagram, which may stand in a block of a Markdown text.
+    /// Parses a diagram, which may be in a code block of a Markdown document.
     ///
     /// # Errors
-    /// When there is none, or a line of it is not understood.
+    /// If there is none, or a line is not supported.
     pub fn read(text: &str) -> Result<Self, DiagramError> {
         let mut lines = text.lines().enumerate().skip_while(|(_, line)| line.trim() != "stateDiagram-v2");
         lines.next().ok_or(DiagramError::Missing)?;
@@ -123,13 +123,13 @@ impl Diagram {
         Ok(diagram.named(&names))
     }
 
-    /// A diagram of these transitions; none stands for the start.
+    /// Builds a diagram from transitions; `None` as the origin means a creation.
     #[must_use]
     pub fn of(transitions: impl IntoIterator<Item = (Option<String>, String)>) -> Self {
         Self { transitions: transitions.into_iter().collect(), ends: BTreeSet::new() }
     }
 
-    /// The diagram of transitions that are written one by one: `A -> B`, `[*] -> A` for a creation, `A -> [*]` where nothing follows.
+    /// Builds a diagram from a list of transitions: `A -> B`, `[*] -> A` for a creation, `A -> [*]` for a final state.
     ///
     /// ```
     /// use admit_analysis::states::Diagram;
@@ -141,7 +141,7 @@ impl Diagram {
     /// ```
     ///
     /// # Errors
-    /// For the first that is none, by its number.
+    /// The number of the first invalid transition.
     pub fn listed<'t>(transitions: impl IntoIterator<Item = &'t str>) -> Result<Self, DiagramError> {
         let mut diagram = Self::default();
         for (line, text) in (1..).zip(transitions) {
@@ -157,12 +157,12 @@ impl Diagram {
         Ok(diagram)
     }
 
-    /// The transitions: from no state where it is a creation.
+    /// Returns the transitions; the origin is `None` for a creation.
     pub fn transitions(&self) -> impl Iterator<Item = (Option<&str>, &str)> {
         self.transitions.iter().map(|(from, to)| (from.as_deref(), to.as_str()))
     }
 
-    /// Whether the line was understood.
+    /// Parses a line; returns whether it is supported.
     fn take(&mut self, line: &str, names: &mut BTreeMap<String, String>) -> bool {
         const PASSED_OVER: [&str; 4] = ["%%", "direction ", "classDef ", "class "];
         if line.is_empty() || PASSED_OVER.iter().any(|start| line.starts_with(start)) {
@@ -176,7 +176,7 @@ impl Diagram {
             return true;
         }
         let Some((from, rest)) = line.split_once("-->") else {
-            // A state by itself.
+            // A state declared by itself.
             return line.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         };
         let to = rest.split_once(':').map_or(rest, |(to, _)| to).trim();
@@ -198,7 +198,7 @@ impl Diagram {
     }
 }
 
-/// Where the picture differs from the diagram. States that a diagram spells without what Mermaid has no letters for are known.
+/// Compares picture and diagram. State names match without the characters that Mermaid identifiers lack.
 #[must_use]
 pub fn compare(picture: &Picture, diagram: &Diagram) -> Vec<Difference> {
     let known = |name: &str| {
@@ -239,7 +239,7 @@ fn difference(transition: &Transition, is_wanted: bool) -> Option<Difference> {
         messages.join("; ")
     };
     match (&transition.verdict, is_wanted) {
-        // That a state may be kept is drawn where somebody cares.
+        // Self-transitions of a state need not be in the diagram.
         (Allowance::Allowed { .. }, false) if !transition.keeps() => {
             Some(Difference::Unwanted { transition: told })
         }

@@ -1,12 +1,11 @@
-//! Looks for admitted changes by writing objects: first what can be created, then what becomes of it, until nothing new is
-//! found.
+//! Finds admitted transitions by writing objects: first creations, then updates of the results, until nothing new is found.
 //!
 //! ```text
 //! bases ──create──► reached objects, by state ──change the field, then what is objected to──► reached objects …
 //! ```
 //!
-//! A change that is refused is mended: of the fields that the objecting rules look at, the one is changed that leaves the
-//! fewest objections, and so on. What is found is admitted; what is not found may be there all the same.
+//! A refused write is repaired: among changes of the fields that the refusing rules read, the one that leaves the fewest objections is
+//! made, and so on. What is found is admitted; what is not found may still exist.
 
 use std::collections::VecDeque;
 
@@ -19,27 +18,27 @@ use super::moves::Move;
 use super::rules::Rule;
 use super::space::Space;
 
-/// Objects of a state that changes are tried from: enough for each way in which rules tell them apart, in the systems looked at.
+/// The number of objects kept per state to try changes from; it covers the distinctions that rules of the systems examined make.
 const KEPT: usize = 8;
-/// Fields that are changed, one after another, for one change of state.
+/// The maximum number of successive field changes per transition.
 const MENDINGS: usize = 8;
-/// Beyond, changes of two fields at once are too many to be tried.
+/// With more candidate changes than this, pairs of them are not tried.
 const MOST_PAIRED: usize = 24;
-/// Changes beside one of state that are tried to see what it depends on.
+/// The maximum number of further changes to try in order to see what a transition depends on.
 const MOST_ASKED: usize = 120;
-/// Writes that are tried for one pair of states.
+/// The maximum number of writes per pair of states.
 const MOST_TRIED: usize = 3_000;
 
-/// What is known of one change of state.
+/// What is known of one transition.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edge {
-    /// The old object, the new one, and the user, by index.
+    /// An example: the old object, the new one, and the index of the user.
     pub(super) found: Option<Found>,
-    /// From an object that the rules did not let in while they were watched.
+    /// An example from an object that these rules would not have admitted.
     pub(super) otherwise: Option<Found>,
-    /// Writes that were tried.
+    /// The number of writes that were tried.
     pub(super) tried: usize,
-    /// The fewest objections that were met.
+    /// The smallest set of objections met.
     pub(super) nearest: Option<Vec<Objection>>,
 }
 
@@ -51,18 +50,18 @@ pub(super) struct Found {
     pub(super) user: usize,
 }
 
-/// All that was found.
+/// The result of the search.
 #[derive(Debug)]
 pub(super) struct Explored {
     /// By old and new state.
     pub(super) edges: Vec<Vec<Edge>>,
     /// By state: its creation.
     pub(super) creations: Vec<Edge>,
-    /// By state: whether an object came into it.
+    /// The number of all writes.
     pub(super) reached: Vec<bool>,
     /// Writes in all.
     pub(super) tried: usize,
-    /// The time was over before everything was tried.
+    /// Whether time ran out before everything was tried.
     pub(super) interrupted: bool,
 }
 
@@ -70,7 +69,7 @@ pub(super) struct Search<'a> {
     pub(super) judge: &'a Judge<'a>,
     pub(super) space: &'a Space<'a>,
     pub(super) rules: &'a [Rule],
-    /// The first is nobody in particular.
+    /// The users to try; the first has no special rights.
     pub(super) users: &'a [UserInfo],
     pub(super) exact: Option<&'a Exact>,
     pub(super) over: &'a dyn Fn() -> bool,
@@ -127,7 +126,7 @@ impl Search<'_> {
         state.explored
     }
 
-    /// Creations in every state, from every base.
+    /// Tries creations in every state, from every base.
     fn create(&self, state: &mut State) {
         for to in 0..self.space.states.len() {
             for base in &self.space.bases {
@@ -146,7 +145,7 @@ impl Search<'_> {
         }
     }
 
-    /// A change of state from an object.
+    /// Tries one transition from an object.
     fn step(&self, state: &mut State, (from, to): (usize, usize), object: &Value, is_reached: bool) {
         let edge = state.explored.edges.get(from).and_then(|row| row.get(to));
         let is_known = edge.is_none_or(|edge| edge.found.is_some() || edge.tried >= MOST_TRIED);
@@ -162,7 +161,7 @@ impl Search<'_> {
         }
     }
 
-    /// The object with parts of a given one, where that is admitted as it is.
+    /// Copies parts of a given object, if that is admitted without repairs.
     fn like_given(&self, object: &Value, to: usize) -> Option<Value> {
         let user = self.users.first()?;
         self.space
@@ -195,7 +194,7 @@ impl Search<'_> {
                 if edge.nearest.as_ref().is_none_or(|nearest| sought.nearest.len() < nearest.len()) {
                     edge.nearest = Some(sought.nearest);
                 }
-                // Another user makes a difference only where a rule asks who it is.
+                // Another user matters only if a rule reads the user.
                 if asks_for_user { continue } else { return }
             };
             let found = Found { old: old.cloned(), new, user };
@@ -211,7 +210,7 @@ impl Search<'_> {
         }
     }
 
-    /// Other objects of the same state, and whether it may be kept at all: at last in an object that does not change.
+    /// Looks for other objects of the same state, and whether the state may be kept; finally by an update that changes nothing.
     fn vary(&self, state: &mut State, at: usize, object: &Value) {
         let changed = self.usable().filter_map(|change| {
             let mut new = object.clone();
@@ -237,7 +236,7 @@ impl Search<'_> {
         }
     }
 
-    /// Changes that were not found, from objects that were stored when these rules were not there.
+    /// Tries the missing transitions from objects stored before these rules existed.
     fn try_others(&self, state: &mut State) {
         for from in 0..self.space.states.len() {
             let objects: Vec<Value> =
@@ -263,7 +262,7 @@ impl Search<'_> {
         self.space.is_meant(&stored).then_some(stored)
     }
 
-    /// Mends `start` until it is admitted in state `to`, or nothing helps.
+    /// Repairs `start` until it is admitted in state `to`, or no change helps.
     fn seek(&self, old: Option<&Value>, start: &Value, to: usize, user: &UserInfo) -> Sought {
         let mut tried: usize = 0;
         let mut write = |new: &Value| {
@@ -278,7 +277,7 @@ impl Search<'_> {
             let helpful = self.helpful(&trial.objections, old.is_none());
             let mut best: Option<(Value, Trial)> = None;
             let singles = helpful.iter().map(|change| vec![*change]);
-            // What was written together is not changed together with something else.
+            // Fields that were set together are not combined with other changes.
             let fields: Vec<&Move> =
                 helpful.iter().copied().filter(|change| change.pattern.len() > 1).collect();
             let is_few = fields.len() <= MOST_PAIRED;
@@ -286,7 +285,7 @@ impl Search<'_> {
                 fields.iter().skip(at.saturating_add(1)).map(move |other| vec![*one, *other])
             });
             for changes in singles.chain(pairs) {
-                // Two at once only where none alone helps.
+                // Pairs are tried only if no single change helps.
                 if changes.len() > 1 && best.is_some() {
                     break;
                 }
@@ -317,14 +316,14 @@ impl Search<'_> {
             && self.space.is_meant(&trial.stored)
     }
 
-    /// How far the write is from being admitted in the state.
+    /// Measures how far the write is from being admitted in the state.
     fn weight(&self, trial: &Trial, to: usize) -> usize {
         let is_near = self.space.state_of(&trial.stored) == Some(to);
         let astray = if is_near && self.space.is_meant(&trial.stored) { 0 } else { 1_000 };
         trial.objections.len().saturating_add(astray)
     }
 
-    /// The changes that an update can make.
+    /// Returns the changes that an update can make.
     pub(super) fn usable(&self) -> impl Iterator<Item = &Move> {
         let is_usable = |change: &&Move| {
             let is_of_status = change.pattern.first().is_some_and(|first| first == "status");
@@ -333,7 +332,7 @@ impl Search<'_> {
         self.space.moves.iter().filter(is_usable)
     }
 
-    /// The changes of what the objecting rules look at.
+    /// Returns the changes of fields that the refusing rules read.
     fn helpful(&self, objections: &[Objection], is_creation: bool) -> Vec<&Move> {
         let mut patterns: Vec<&[String]> = Vec::new();
         let mut fields: Vec<Vec<String>> = Vec::new();
@@ -358,7 +357,7 @@ impl Search<'_> {
         self.rules.iter().any(|rule| rule.reads.user && rule.says(objection))
     }
 
-    /// The rules that speak of the field, and that refuse the change where something else is different: as indices.
+    /// Finds the rules about the field that refuse the transition if another field differs; returns indices.
     pub(super) fn conditions(&self, found: &Found, to: usize) -> Vec<usize> {
         let Some(user) = self.users.get(found.user) else { return Vec::new() };
         let mut refusing: Vec<usize> = Vec::new();

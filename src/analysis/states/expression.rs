@@ -1,4 +1,4 @@
-//! An expression over an object: compiled once, asked of many.
+//! Compiles an expression over an object once, to evaluate it on many.
 
 use admit_cel::syntax::Ast;
 use admit_cel::{Bindings, Env, Evaluation, Mode, Node, Program, Type, Value as Cel};
@@ -9,20 +9,20 @@ use serde_json::Value;
 use super::picture::PictureError;
 use crate::reads::{self, Names, Reads};
 
-/// An expression over `self`, which is called `object` too.
+/// An expression over `self`, which `object` also names.
 #[derive(Debug)]
 pub(super) struct Expression {
     pub(super) text: String,
     program: Program,
-    /// The tree with its macros as they are written.
+    /// The syntax tree with macros not expanded.
     pub(super) written: Ast,
-    /// What it looks at.
+    /// What it reads.
     pub(super) reads: Reads,
-    /// The constants that it may come to.
+    /// The constants that may be its result.
     pub(super) outcomes: Vec<Value>,
 }
 
-/// What an expression over the objects whose states are drawn may name.
+/// Returns the CEL environment for expressions over the objects whose states are drawn.
 ///
 /// ```
 /// let env = admit_analysis::states::state_env(&admit_cel::Type::Dyn);
@@ -36,7 +36,7 @@ pub fn state_env(object: &Type) -> Env {
 
 impl Expression {
     /// # Errors
-    /// When the text is no expression.
+    /// If the text is not a valid expression.
     pub(super) fn compile(text: &str) -> Result<Self, PictureError> {
         let wrong = |message: String| PictureError::NotAnExpression { expression: text.to_owned(), message };
         let env = state_env(&Type::Dyn);
@@ -49,7 +49,7 @@ impl Expression {
         Ok(Self { text: text.to_owned(), program, written, reads, outcomes })
     }
 
-    /// What it comes to; none where that is an error.
+    /// Evaluates it; `None` if that is an error.
     pub(super) fn of(&self, object: &Value) -> Option<Value> {
         let arena = Bump::new();
         let mut bindings = Bindings::new(&self.program);

@@ -1,7 +1,7 @@
-//! The path of a field in objects: reads, sets and removes what stands there.
+//! Defines the path of a field in objects: reads, sets and removes its value.
 //!
-//! `status.phase`, `metadata.annotations[example.com/channel]`, `status.conditions[type=Ready].status`: names between dots,
-//! in brackets where they are no identifiers, and entries of lists by the field that tells them apart.
+//! `status.phase`, `metadata.annotations[example.com/channel]`, `status.conditions[type=Ready].status`: names are separated by dots, or
+//! in brackets if they are no identifiers; list entries are selected by their key field.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-/// One step of a path.
+/// One segment of a path.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Step {
-    /// The field, or the key of a map.
+    /// A field, or the key of a map.
     Name(String),
     /// The entry of a list in which `key` is `value`.
     Entry {
-        /// The field that tells entries apart.
+        /// The field that identifies entries.
         key: String,
         /// Its value.
         value: String,
@@ -38,7 +38,7 @@ pub enum Step {
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct FieldPath(pub(super) Vec<Step>);
 
-/// Why a text is no path.
+/// Why a text is not a valid path.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum FieldPathError {
     /// A step has no name.
@@ -99,22 +99,22 @@ fn is_plain(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// What a missing object on the way is made of, by its path.
+/// Creates the missing object at a path.
 pub(super) type Filler<'f> = &'f dyn Fn(&[Step]) -> Value;
 
 impl FieldPath {
-    /// What stands there.
+    /// Returns the value of the field.
     #[must_use]
     pub fn get<'v>(&self, object: &'v Value) -> Option<&'v Value> {
         reached(object, &self.0).filter(|value| !value.is_null())
     }
 
-    /// Whether the field is that of `other`, or what is below it.
+    /// Reports whether the field is `other` or a descendant of it.
     pub(super) fn is_within(&self, other: &[Step]) -> bool {
         self.0.starts_with(other)
     }
 
-    /// Sets the field; what is missing on the way is made by `filler`.
+    /// Sets the field; `filler` creates missing parents.
     pub(super) fn set(&self, object: &mut Value, value: Value, filler: Filler<'_>) {
         let Some((last, parents)) = self.0.split_last() else { return };
         let mut at = object;
@@ -172,7 +172,7 @@ fn inside<'v>(at: &'v mut Value, step: &Step) -> Option<&'v mut Value> {
     }
 }
 
-/// The place of a step, made where it is missing; none where something else stands there.
+/// Returns the child at a segment, created if missing; `None` if the parent has another type.
 fn entered<'v>(at: &'v mut Value, step: &Step, made: impl FnOnce() -> Value) -> Option<&'v mut Value> {
     match step {
         Step::Name(name) => {

@@ -1,4 +1,4 @@
-//! What is asked: of which kind, by which rules; finds the fields that rules compare with what they were, and has them drawn.
+//! Takes a request for pictures (kind, rules, options), finds the fields whose transitions rules restrict, and draws them.
 
 use admit_policy::crd::CrdVersion;
 use admit_policy::manifest::Document;
@@ -18,25 +18,25 @@ use super::subject::Subject;
 use super::{bases, exact, looks, moves, values};
 use crate::reads::EACH;
 
-/// Users that are tried beside nobody in particular.
+/// The maximum number of users to try beside the ordinary one.
 const MOST_USERS: usize = 8;
 
-/// What is asked: which changes of a field the rules allow.
+/// A request: which transitions of a field do the rules allow?
 #[derive(Clone, Copy)]
 pub struct Inquiry<'a> {
     /// Definitions, policies and params, compiled.
     pub set: &'a PolicySet,
-    /// What the set was made of: the texts of rules are read here.
+    /// The documents that the set was made of; the texts of rules are read from them.
     pub documents: &'a [Document],
-    /// The kind whose objects change.
+    /// The kind of the objects.
     pub kind: &'a GroupVersionKind,
     /// Objects to start from, beside samples of the schema.
     pub given: &'a [Value],
-    /// Users to try where rules ask who it is.
+    /// Users to try if rules read the user.
     pub users: &'a [UserInfo],
-    /// An expression over `self`: only objects are meant for which it holds, from their creation on.
+    /// An expression over `self`: only objects for which it holds are considered, from creation on.
     pub only: Option<&'a str>,
-    /// Whether the time is over.
+    /// Reports whether time is up.
     pub over: &'a dyn Fn() -> bool,
 }
 
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Inquiry<'_> {
 }
 
 impl Inquiry<'_> {
-    /// The fields with few values that some rule compares with what they were before.
+    /// Finds the fields with few values that some rule compares with their old value.
     #[must_use]
     pub fn fields(&self) -> Vec<FieldPath> {
         let judge = Judge::new(self.set, self.kind.clone(), false);
@@ -75,10 +75,10 @@ impl Inquiry<'_> {
         found
     }
 
-    /// The picture of a field, or of what an expression says.
+    /// Draws the picture of a field or of an expression.
     ///
     /// # Errors
-    /// When there is no such field, or it has too many values, or the expression is none.
+    /// If there is no such field, it has too many values, or the expression is invalid.
     pub fn picture(&self, subject: &Subject) -> Result<Picture, PictureError> {
         let drawn = match subject {
             Subject::Field(path) => Drawn::Field(path.clone()),
@@ -102,7 +102,7 @@ impl Inquiry<'_> {
             self.given.iter().filter(|object| GroupVersionKind::of(object) == *self.kind).collect();
         let unique = looks::unique(&judge, &rules, &bases::sample(&judge));
         let of = |expression: &Expression| looks::atoms_of(expression, &judge, &rules, (&unique, &given));
-        // Which objects are meant may be read from anything: then all are thought of.
+        // If `only` cannot be reduced to atoms, all objects are considered.
         let mut atoms = only.as_ref().and_then(|only| of(only).ok()).unwrap_or_default();
         let states = if let Drawn::State(expression) = &drawn { of(expression) } else { Ok(Vec::new()) };
         let atoms = states.map(|mut all| {
@@ -175,7 +175,7 @@ impl Inquiry<'_> {
         rules
     }
 
-    /// Nobody in particular, and whom rules may ask for.
+    /// Returns an ordinary user, and the users that rules may require.
     fn users(&self, rules: &[Rule]) -> Vec<UserInfo> {
         let nobody = UserInfo {
             username: "someone".to_owned(),
@@ -222,7 +222,7 @@ fn is_looked_up(document: &Document) -> bool {
     document.value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind == "ConfigMap")
 }
 
-/// The paths of a pattern, each list by the keys that the rules name.
+/// Returns the paths of a pattern; list entries are those whose keys the rules name.
 fn named(schema: Option<&Schema>, rules: &[Rule], pattern: &[String]) -> Vec<FieldPath> {
     if let Some(path) = values::plain_path(pattern) {
         return vec![path];

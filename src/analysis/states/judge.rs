@@ -1,7 +1,7 @@
-//! Decides single writes as a server does, by admit-policy: definition, mutating policies, validating policies.
+//! Decides single writes as a server does, with admit-policy: definition, mutating policies, validating policies.
 //!
-//! Unlike a server it asks the policies also where the definition refuses, so that all objections are known at once; each of
-//! them alone refuses the write.
+//! Unlike a server, it also runs the policies if the definition refuses, to collect all objections; each of them alone refuses the
+//! write.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use admit_policy::{
 };
 use serde_json::{Value, json};
 
-/// Where the objects are that are tried.
+/// The namespace of the objects that are tried.
 pub(super) const NAMESPACE: &str = "default";
 
 /// A server that stores objects of one kind.
@@ -22,13 +22,13 @@ pub(super) struct Judge<'s> {
     host: Documents,
     pub(super) kind: GroupVersionKind,
     defined: Option<(Arc<CompiledCrd>, Arc<CrdVersion>)>,
-    /// Updates go to the status.
+    /// Whether updates go to the status subresource.
     pub(super) status: bool,
-    /// One request changes the status, and another all else.
+    /// Whether the status and everything else are written by separate requests.
     pub(super) is_split: bool,
 }
 
-/// What came of one write.
+/// The result of one write.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trial {
     /// The object as it would be stored.
@@ -37,7 +37,7 @@ pub(super) struct Trial {
     pub(super) objections: Vec<Objection>,
 }
 
-/// Why a write is refused, or one of several reasons.
+/// A reason why a write is refused.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Objection {
     pub(super) by: Speaker,
@@ -46,15 +46,15 @@ pub(super) struct Objection {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Speaker {
-    /// The definition, or the checks of a built-in kind.
+    /// The definition, or the validation of a built-in kind.
     Server {
-        /// Without indices.
+        /// The field path, without indices.
         field: String,
         reason: String,
     },
     Policy {
         name: String,
-        /// The index of the validation; none for other reasons of the policy.
+        /// The index of the validation; `None` for other reasons of the policy.
         validation: Option<usize>,
     },
 }
@@ -63,7 +63,7 @@ impl<'s> Judge<'s> {
     pub(super) fn new(set: &'s PolicySet, kind: GroupVersionKind, status: bool) -> Self {
         let mut host = set.documents().clone();
         host.ensure_namespace(NAMESPACE);
-        // Somebody has the right that a rule asks for: what is drawn is what rules allow, not whom roles do.
+        // Authorization checks succeed: the picture shows what rules allow, not what roles grant.
         if let Ok(answers) = AccessAnswers::read(&json!([{"allowed": true}])) {
             host.set_answers(Arc::new(answers));
         }
@@ -78,12 +78,12 @@ impl<'s> Judge<'s> {
         Self { set, host, kind, defined, status, is_split }
     }
 
-    /// Whether objects of the kind live in namespaces.
+    /// Reports whether the kind is namespaced.
     pub(super) fn is_namespaced(&self) -> bool {
         self.host.scope_of(&self.kind) == Scope::Namespaced
     }
 
-    /// Whether policies change objects.
+    /// Reports whether policies mutate objects.
     pub(super) fn mutates(&self) -> bool {
         self.set.mutating_policies().next().is_some()
     }
@@ -92,7 +92,7 @@ impl<'s> Judge<'s> {
         self.defined.as_ref().map(|(crd, version)| (&**crd, &**version))
     }
 
-    /// The object as a server stores it, with its defaults.
+    /// Returns the object as a server stores it, with defaults.
     pub(super) fn stored(&self, object: &Value) -> Value {
         self.defined.as_ref().map_or_else(|| object.clone(), |(_, version)| version.stored(object))
     }
@@ -102,7 +102,7 @@ impl<'s> Judge<'s> {
         self.watched(old, new, user, None)
     }
 
-    /// Like [`Self::write`], and records what the parts of expressions came to.
+    /// Like [`Self::write`]; also records the values of subexpressions.
     pub(super) fn watched(
         &self,
         old: Option<&Value>,
@@ -139,7 +139,7 @@ impl<'s> Judge<'s> {
         self.host.builtins()
     }
 
-    /// What a server does before it asks policies.
+    /// Does what a server does before it runs policies.
     fn take(&self, old: Option<&Value>, new: &Value, eval: EvalOptions<'_>, trial: &mut Trial) {
         let status = self.status && old.is_some();
         if let Some((crd, version)) = &self.defined {
@@ -221,7 +221,7 @@ fn objections(decision: &Decision) -> Vec<Objection> {
     found
 }
 
-/// `spec.items[0].name` as the schema has it: `spec.items.[].name`.
+/// Removes indices from a path: `spec.items[0].name` becomes `spec.items.[].name`, as in schemas.
 fn without_indices(field: &str) -> String {
     let mut steps = Vec::new();
     for step in field.split('.') {

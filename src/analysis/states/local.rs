@@ -1,15 +1,15 @@
-//! Whether what a rule says of an object depends on a few atoms of it alone: then it says the same of every object that is like
-//! it in these, whatever else the object has.
+//! Decides whether a rule depends only on a few atoms of an object: then its verdict is the same for every object with equal atoms,
+//! whatever else it contains.
 //!
-//! An object is thought of beside what is left when all is taken away that is no atom: of a list that is looked up by a key, the
-//! entries that atoms are in stay. A rule that refuses what is left is shown to refuse the whole:
+//! The analysis compares an object with its reduced form, from which everything but the atoms is removed; in a list with a key, the
+//! entries that contain atoms stay. A refusal of the reduced object is shown to imply a refusal of the whole one:
 //!
-//! - values of atoms, and what is computed of them, are the same in both;
-//! - `all` over a list fails with more elements where it fails with fewer, and `exists` holds with more where it holds with fewer;
-//! - where conditions tie elements to the entries that stay (`c.type == 'Ready'`), the others do not count at all.
+//! - values of atoms, and what is computed from them, are equal in both;
+//! - `all` over a list fails with more elements if it fails with fewer, and `exists` holds with more if it holds with fewer;
+//! - if conditions restrict elements to entries that stay (`c.type == 'Ready'`), the others do not matter.
 //!
-//! Fields that may have any text are told apart only by the constants that they are compared with, and by whether old and new
-//! are the same; a rule that does more to them is not decided here.
+//! Free string fields are distinguished only by the constants that they are compared with, and by whether old and new are equal; a rule
+//! that does more with them is not decided here.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,12 +24,12 @@ use super::scalar::{Condition, Part, Scalar, Scope, Spot, Truth};
 use super::values;
 use crate::reads::constant;
 
-/// Steps of one expression; variables and macros can make more of them than there are letters.
+/// The maximum number of steps per expression; variables and macros can make it larger than its text.
 const MOST_STEPS: usize = 20_000;
-/// Parts within parts that are followed.
+/// The maximum nesting of subexpressions.
 const DEPTH: usize = 64;
 
-/// Something that an expression looks at, to become an atom.
+/// A path that an expression reads, which is to become an atom.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Wanted {
     pub(super) path: FieldPath,
@@ -43,21 +43,21 @@ pub(super) enum What {
     Member(String),
 }
 
-/// What is looked at.
+/// What the expression may read.
 pub(super) enum Ground<'a> {
-    /// These alone.
+    /// Only these atoms.
     Atoms(&'a [Atom]),
-    /// Whatever it is; it is noted.
+    /// Anything; it is recorded.
     Anything(RefCell<BTreeSet<Wanted>>),
 }
 
-/// Names that an expression may use.
+/// The names that an expression may use.
 pub(super) struct Around<'a> {
-    /// Where `self` stands.
+    /// The path of `self`.
     pub(super) node: Vec<Step>,
     pub(super) variables: &'a BTreeMap<String, Ast>,
     pub(super) schema: Option<&'a Schema>,
-    /// Lists in which no two entries have the same key, by the path and the key.
+    /// Lists whose entries have unique keys, by path and key.
     pub(super) unique: &'a [(Vec<Step>, String)],
 }
 
@@ -73,13 +73,13 @@ impl<'a> Local<'a> {
         Self { around, ground, steps: Cell::new(0), depth: Cell::new(0) }
     }
 
-    /// How the condition keeps its value.
+    /// Returns how a condition's value carries over to the whole object.
     pub(super) fn truth(&self, ast: &'a Ast, id: ExprId) -> Truth {
         let part = self.part(ast, id, &Vec::new());
         self.truth_of(&part)
     }
 
-    /// Whether the expression comes to the same.
+    /// Reports whether the expression has the same value for both.
     pub(super) fn is_exact(&self, ast: &'a Ast) -> bool {
         let part = self.part(ast, ast.root(), &Vec::new());
         matches!(part, Part::Condition(Truth { exact: true, .. })) || self.scalar(&part).is_some()
@@ -93,7 +93,7 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// The value, where it is the same in both.
+    /// Returns the value, if it is the same for both.
     pub(super) fn scalar(&self, part: &Part<'a>) -> Option<Scalar> {
         match part {
             Part::Constant(value) => Some(Scalar::of_constant(value)),
@@ -130,7 +130,7 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// Whether it is known that something is there.
+    /// Reports whether the atoms determine if a field is present; while atoms are collected, records it and returns true.
     pub(super) fn presence(&self, spot: &Spot) -> bool {
         match &self.ground {
             Ground::Atoms(atoms) => {
@@ -147,7 +147,7 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// Whether it is known that the list has the element.
+    /// Reports whether the atoms determine if a list has an element; while atoms are collected, records it and returns true.
     pub(super) fn membership(&self, spot: &Spot, item: &str) -> bool {
         let path = FieldPath(spot.path.clone());
         match &self.ground {
@@ -162,7 +162,7 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// Whether a text that may be any is only compared with texts that it is told apart by, or with what it was.
+    /// Reports whether a free string is only compared with the constants that distinguish it, or with its old value.
     pub(super) fn may_compare(&self, left: &Scalar, right: &Scalar) -> bool {
         let Ground::Atoms(atoms) = &self.ground else { return true };
         let fits = |open: &FieldPath, other: &Scalar| {
@@ -181,7 +181,7 @@ impl<'a> Local<'a> {
         schema.is_some_and(|schema| schema.items.is_some()) || names == ["metadata", "finalizers"]
     }
 
-    /// Whether every entry of the list has the field, as a text.
+    /// Reports whether every entry of the list has the field, as a string.
     fn is_key(&self, list: &[Step], key: &str) -> bool {
         let pattern = values::pattern_of(list);
         let schema = self.around.schema.and_then(|schema| values::at(schema, &pattern));
@@ -200,7 +200,7 @@ impl<'a> Local<'a> {
         by_schema || self.around.unique.iter().any(|(own, by)| own == list && by == key)
     }
 
-    /// The key of a list and the entries of it that stay.
+    /// Returns the key of a list and its entries that stay.
     pub(super) fn entries(&self, list: &[Step]) -> Option<(String, BTreeSet<String>)> {
         let Ground::Atoms(atoms) = &self.ground else { return None };
         let mut found: Option<(String, BTreeSet<String>)> = None;
@@ -214,7 +214,7 @@ impl<'a> Local<'a> {
         found.filter(|(key, _)| self.is_key(list, key))
     }
 
-    /// For which values of its key the condition on an element may be other than `wanted`; the key first.
+    /// Returns the key, and those of its values for which the condition on an element may differ from `wanted`.
     pub(super) fn ties(
         &self,
         list: &Spot,
@@ -262,7 +262,7 @@ impl<'a> Local<'a> {
         }
     }
 
-    /// The one text that it is.
+    /// Returns the string that it is, if there is only one.
     fn text(&self, part: &Part<'a>) -> Option<String> {
         let scalar = self.scalar(part)?;
         let is_one = scalar.texts.len() == 1 && scalar.open.is_empty() && !scalar.computed;
@@ -315,7 +315,7 @@ impl<'a> Local<'a> {
         part
     }
 
-    /// A list or a map: a constant where all in it are.
+    /// Builds a list or map: a constant if all its elements are.
     fn together(&self, parts: &[Part<'a>], made: impl Fn(&[Value]) -> Value) -> Part<'a> {
         let constants: Option<Vec<Value>> = parts.iter().map(|part| part.constant().cloned()).collect();
         if let Some(values) = constants {
@@ -347,7 +347,7 @@ impl<'a> Local<'a> {
             },
             Part::Spot(spot) => Part::Spot(spot.below(Step::Name(field.to_owned()))),
             Part::Optional(spot) => Part::Optional(spot.below(Step::Name(field.to_owned()))),
-            // What is not there is an error in both.
+            // A missing value is an error for both.
             Part::Constant(value) => {
                 value.get(field).cloned().map_or_else(|| Part::Scalar(Scalar::default()), Part::Constant)
             }
@@ -357,7 +357,7 @@ impl<'a> Local<'a> {
     }
 }
 
-/// The field of the variable that the part is.
+/// Returns the field of the variable that the part selects.
 fn key_of<'a>(ast: &'a Ast, id: ExprId, variable: &str) -> Option<&'a str> {
     let Expr::Select { operand, field, .. } = ast.expr(id) else { return None };
     matches!(ast.expr(*operand), Expr::Ident(name) if &**name == variable).then_some(&**field)

@@ -1,4 +1,4 @@
-//! The atoms that an expression over an object is made of; and lists of which it is known that no two entries have one key.
+//! Finds the atoms that an expression over an object depends on, and lists whose entries have unique keys.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,13 +19,13 @@ use super::rules::{Rule, RulePlace};
 use super::scalar::{Part, Spot};
 use super::values::{at, compared, listed, may_be_null, others, pattern};
 
-/// Lists in which no two entries have the same key: the path of the list, and the key.
+/// Lists whose entries have unique keys: the path of the list, and the key.
 pub(super) type Unique = Vec<(Vec<Step>, String)>;
 
-/// Beyond, what is read of an object has too many combinations in any case.
+/// With more atoms, there are too many combinations in any case.
 const MOST_ATOMS: usize = 16;
 
-/// What decides what the expression comes to.
+/// Finds the atoms that decide the value of the expression.
 pub(super) fn atoms_of(
     expression: &Expression,
     judge: &Judge<'_>,
@@ -92,7 +92,7 @@ fn atom(
     Some(Atom { path, kind })
 }
 
-/// The lists in which rules let no two entries have the same key.
+/// Finds the lists whose keys rules force to be unique.
 pub(super) fn unique(judge: &Judge<'_>, rules: &[Rule], base: &Value) -> Unique {
     let schema = judge.definition().map(|(_, version)| version.schema());
     let mut found: Unique = Vec::new();
@@ -115,7 +115,7 @@ pub(super) fn unique(judge: &Judge<'_>, rules: &[Rule], base: &Value) -> Unique 
     found
 }
 
-/// The list and the key of `list.all(a, list.exists_one(b, b.key == a.key))`.
+/// Matches `list.all(a, list.exists_one(b, b.key == a.key))`; returns the list and the key.
 fn told_apart<'a>(local: &Local<'a>, ast: &'a Ast, id: ExprId) -> Option<(Vec<Step>, String)> {
     let (outer, outer_list, a, body) = macro_of(ast, id)?;
     let (inner, inner_list, b, condition) = macro_of(ast, body)?;
@@ -145,7 +145,7 @@ fn macro_of(ast: &Ast, id: ExprId) -> Option<(&str, ExprId, &str, ExprId)> {
     Some((function, *target, variable, *body))
 }
 
-/// The list, which may be an empty one where it is not there.
+/// Returns the path of a list expression, which may default to an empty list.
 fn list_of<'a>(local: &Local<'a>, ast: &'a Ast, id: ExprId) -> Option<Spot> {
     fn spots(part: Part<'_>, found: &mut Vec<Spot>) -> bool {
         match part {
@@ -164,7 +164,7 @@ fn list_of<'a>(local: &Local<'a>, ast: &'a Ast, id: ExprId) -> Option<Spot> {
     found.pop().filter(|_| is_list && found.is_empty())
 }
 
-/// Whether the rule does refuse two entries with one key, where the list is written and where its object is created.
+/// Checks that the rule refuses two entries with one key, on creation and on update.
 fn refuses_two(judge: &Judge<'_>, rule: &Rule, (list, key): (&[Step], &str), base: &Value) -> bool {
     let schema = judge.definition().map(|(_, version)| version.schema());
     let filled = |steps: &[Step]| {
@@ -184,11 +184,11 @@ fn refuses_two(judge: &Judge<'_>, rule: &Rule, (list, key): (&[Step], &str), bas
         let trial = judge.write(old, &twice, &user);
         trial.objections.iter().any(|objection| rule.says(objection))
     };
-    // A creation writes no status.
+    // A creation does not write the status.
     says(Some(base)) && (judge.status || says(None))
 }
 
-/// Paths that atoms are wanted for, so that it is seen whether a schema has them.
+/// Returns the paths that an expression reads, so that a schema can be checked for them.
 pub(super) fn read_paths(expression: &Expression) -> BTreeSet<Vec<String>> {
     expression.reads.paths().filter(|path| !path.is_empty()).cloned().collect()
 }

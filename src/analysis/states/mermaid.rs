@@ -1,13 +1,13 @@
-//! Writes a picture as a Mermaid `stateDiagram-v2`, in the form that [`super::expect`] reads.
+//! Writes a picture as a Mermaid `stateDiagram-v2`, in the form that [`super::expect`] parses.
 
 use std::fmt::Write as _;
 
 use super::picture::{Allowance, Picture, Reach, RuleText};
 
-/// Most characters of a label: longer ones push the states of a diagram apart.
+/// The maximum length of a label: longer ones push the states of a diagram apart.
 const LABEL: usize = 80;
 
-/// The picture as a Mermaid diagram.
+/// Returns the picture as a Mermaid diagram.
 #[must_use]
 pub fn mermaid(picture: &Picture) -> String {
     let mut out = String::from("stateDiagram-v2\n");
@@ -42,7 +42,7 @@ pub fn mermaid(picture: &Picture) -> String {
     out
 }
 
-/// What else has to hold, and who may do it.
+/// Returns the conditions of a transition, and the user if only one may make it.
 fn label(conditions: &[RuleText], user: Option<&str>) -> String {
     let mut parts: Vec<String> = user.map(|user| format!("by {user}")).into_iter().collect();
     if let Some(first) = conditions.first() {
@@ -52,11 +52,11 @@ fn label(conditions: &[RuleText], user: Option<&str>) -> String {
         };
         parts.push(format!("if {}{more}", first.message));
     }
-    // Diagrams end a label where these stand.
+    // These characters end a label.
     parts.join(", ").replace([':', ';', '#', '\n'], " ").chars().take(LABEL).collect()
 }
 
-/// A name that needs no quotes in a diagram.
+/// Returns a name that needs no quotes in a diagram.
 pub(super) fn id(name: &str) -> String {
     let plain: String =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' }).collect();

@@ -1,5 +1,5 @@
-//! The picture of what the rules allow: which values of a field may follow one another, over schema, rules of the definition
-//! and bound policies together.
+//! Draws state diagrams of what rules allow: which values of a field may follow one another, under schema, rules of the definition and
+//! bound policies together.
 //!
 //! ```text
 //! rules ──reads──► fields that are compared with what they were before
@@ -7,11 +7,11 @@
 //!                                                                     └─ explore  what is admitted, object by object ──► Picture
 //! ```
 //!
-//! A transition is *allowed* where an object that came to be under these rules makes it, which is shown; *forbidden* where
-//! rules that look at this field and few others refuse all of their values; else nothing was found among so many writes, and
-//! it is *undecided*. Every verdict over an object is that of admit-policy.
+//! A transition is *allowed* if an object that came to be under these rules makes it (an example is shown); *forbidden* if rules that
+//! read this field and few others refuse all of their values; otherwise no example was found in a number of writes, and it is
+//! *undecided*. Every verdict on an object is that of admit-policy.
 //!
-//! Values that the schema does not take are not thought of: an object that was stored before it was narrowed may have them.
+//! Values that the schema rejects are not considered: an object stored before the schema was narrowed may have them.
 
 mod assembly;
 mod atoms;

@@ -1,4 +1,4 @@
-//! Changes of fields beside what is drawn: the values that rules look at, those of the schema, and those of given objects.
+//! Generates changes of fields beside the drawn one: values that rules read, those of the schema, and those of given objects.
 
 use admit_policy::init;
 use admit_policy::schema::Schema;
@@ -9,25 +9,25 @@ use super::rules::Rule;
 use super::values::{at, compared, fits, listed, pattern};
 use crate::reads::EACH;
 
-/// Values that are tried of one field that is not drawn: beyond, their pairs are too many to be tried in time.
+/// The maximum number of values per other field: with more, trying all pairs takes too long.
 const MOST_VALUES: usize = 12;
-/// Changes in all.
+/// The maximum number of changes.
 const MOST_MOVES: usize = 600;
-/// Later than any time that objects have: what has to come after another comes then.
+/// A time later than any in objects, for fields that must be later than another.
 const LATE: &str = "2099-01-01T00:00:00Z";
-/// Entries of a list that rules tell apart by their keys.
+/// The maximum number of list entries with keys that rules name.
 const MOST_ENTRIES: usize = 16;
 
-/// A change of one field beside the state.
+/// A change of one field other than the state.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Move {
     pub(super) path: FieldPath,
     pub(super) pattern: Vec<String>,
-    /// None where the field is removed.
+    /// The new value; `None` removes the field.
     pub(super) value: Option<Value>,
 }
 
-/// What changes are made of.
+/// The sources of changes.
 pub(super) struct Material<'m> {
     pub(super) schema: Option<&'m Schema>,
     pub(super) rules: &'m [Rule],
@@ -35,7 +35,7 @@ pub(super) struct Material<'m> {
 }
 
 impl Material<'_> {
-    /// All changes of what rules look at, and of what `more` names, but for that of `subject` alone.
+    /// Generates all changes of fields that rules read or `more` names, except of `subject` alone.
     pub(super) fn moves(&self, more: &[Vec<String>], subject: Option<&FieldPath>) -> Vec<Move> {
         let read = self.rules.iter().flat_map(|rule| rule.reads.paths());
         let mut patterns: Vec<&Vec<String>> = read.chain(more).collect();
@@ -48,7 +48,7 @@ impl Material<'_> {
                 self.moves_of(&path, pattern, &constants, &mut moves);
             }
         }
-        // What was written together is tried together.
+        // Values that occur together in a given object are tried together.
         for part in ["spec", "status"] {
             let path = FieldPath(vec![Step::Name(part.to_owned())]);
             let whole = self.bases.iter().filter_map(|base| path.get(base)).cloned();
@@ -70,7 +70,7 @@ impl Material<'_> {
         distinct
     }
 
-    /// The paths of a pattern: each list by the keys that rules tell apart.
+    /// Returns the paths of a pattern; list entries are those whose keys rules name.
     fn paths(&self, rules: &[Rule], pattern: &[String]) -> Vec<FieldPath> {
         let mut paths = vec![Vec::new()];
         for (depth, name) in pattern.iter().enumerate() {
@@ -131,7 +131,7 @@ fn with(path: &[Step], step: Step) -> Vec<Step> {
     path.iter().cloned().chain([step]).collect()
 }
 
-/// Names and namespaces say which object it is, and what it is never changes.
+/// Reports whether a field may change: name and namespace identify the object, and its kind is fixed.
 fn may_change(pattern: &[String]) -> bool {
     let names: Vec<&str> = pattern.iter().map(String::as_str).collect();
     !matches!(
@@ -140,7 +140,7 @@ fn may_change(pattern: &[String]) -> bool {
     )
 }
 
-/// The entries of a list that rules tell apart by a key; `list` ends in [`EACH`].
+/// Returns the list entries that rules select by a key; `list` ends in [`EACH`].
 pub(super) fn entries(schema: Option<&Schema>, rules: &[Rule], list: &[String]) -> Vec<Step> {
     let own = list.split_last().and_then(|(_, parents)| at(schema?, parents));
     let by_schema = own.and_then(|list| list.list_map_keys.first()).map(|key| key.to_string());

@@ -13,7 +13,7 @@ pub struct Picture {
     pub kind: GroupVersionKind,
     /// The field, or the expression, whose values are the states.
     pub subject: Subject,
-    /// The condition on objects that are considered; None where all are.
+    /// The condition that considered objects satisfy; None if all are considered.
     pub only: Option<String>,
     /// Why no transition can be proved forbidden, where that is so.
     pub limit: Option<Limit>,
@@ -21,7 +21,7 @@ pub struct Picture {
     pub in_status: bool,
     /// The states; the one of an absent field comes first.
     pub states: Vec<StateOf>,
-    /// Creations in each state, then changes from each state to each; to the same one where something else of the object changes.
+    /// Creations in each state, then changes between all pairs of states; from a state to itself if another field changes.
     pub transitions: Vec<Transition>,
     /// The number of writes that were tried.
     pub tried: usize,
@@ -146,7 +146,7 @@ pub enum PictureError {
         kind: String,
         /// The field.
         field: String,
-        /// What else there may be to write.
+        /// A suggestion for what to write instead.
         hint: &'static str,
     },
     /// It has too many values.
@@ -167,7 +167,7 @@ pub enum PictureError {
         /// How many are drawn.
         most: usize,
     },
-    /// A state, or which objects are meant, is no expression.
+    /// The expression of a state, or the condition on objects, is invalid.
     #[error("`{expression}` is no expression over `self`: {message}")]
     NotAnExpression {
         /// The text.
@@ -175,13 +175,13 @@ pub enum PictureError {
         /// What is wrong.
         message: String,
     },
-    /// A state is read from the status and from elsewhere.
+    /// A state depends on the status and on other fields.
     #[error("`{field}` is read from the status and from elsewhere: no request writes both")]
     Mixed {
         /// The state.
         field: String,
     },
-    /// What was found contradicts what was concluded: a mistake of this program.
+    /// An example contradicts a proof: a bug of this program.
     #[error("the state `{state}` of `{field}` was concluded to be out of reach, and was reached")]
     Contradiction {
         /// The field.
@@ -189,7 +189,7 @@ pub enum PictureError {
         /// The state.
         state: String,
     },
-    /// What was found is not admitted when it is asked again: a mistake of this program.
+    /// An example is not admitted when it is evaluated again: a bug of this program.
     #[error("a change of `{field}` to `{state}` was admitted once, and is not again")]
     Unconfirmed {
         /// The field.
@@ -200,13 +200,13 @@ pub enum PictureError {
 }
 
 impl Transition {
-    /// Whether the state stays as it is.
+    /// Reports whether the state stays the same.
     #[must_use]
     pub fn keeps(&self) -> bool {
         self.from.as_deref() == Some(self.to.as_str())
     }
 
-    /// Whether some object may make it.
+    /// Reports whether some object may make it.
     #[must_use]
     pub const fn is_allowed(&self) -> bool {
         matches!(self.verdict, Allowance::Allowed { .. })
@@ -214,14 +214,14 @@ impl Transition {
 }
 
 impl Picture {
-    /// Whether everything is decided for all objects, or shown by one.
+    /// Reports whether every transition is decided for all objects, or shown by an example.
     #[must_use]
     pub fn is_decided(&self) -> bool {
         let is_unsure = self.states.iter().any(|state| state.reach == Reach::Undecided);
         !self.interrupted && !is_unsure && self.undecided().next().is_none()
     }
 
-    /// Transitions that were not found, and may be there. What would follow a state that cannot be reached is none.
+    /// Returns transitions that were not found and may exist; those from unreachable states are left out.
     pub fn undecided(&self) -> impl Iterator<Item = &Transition> {
         self.transitions.iter().filter(|transition| match transition.verdict {
             Allowance::Undecided { .. } | Allowance::Otherwise { .. } => self.may_start(transition),
@@ -229,7 +229,7 @@ impl Picture {
         })
     }
 
-    /// Whether an object may be where the transition starts.
+    /// Reports whether an object may be in the state where the transition starts.
     #[must_use]
     pub fn may_start(&self, transition: &Transition) -> bool {
         !transition.from.as_deref().is_some_and(|from| {
@@ -237,7 +237,7 @@ impl Picture {
         })
     }
 
-    /// States that an object stays in once it is there; whether that holds for all objects.
+    /// Returns states that no object leaves, each with whether that is proved for all objects.
     pub fn dead_ends(&self) -> impl Iterator<Item = (&str, bool)> {
         self.states.iter().filter(|state| state.reach == Reach::Reached).filter_map(|state| {
             let from = |transition: &&Transition| {
@@ -251,7 +251,7 @@ impl Picture {
         })
     }
 
-    /// What is allowed and changes the state: from no state where it is a creation.
+    /// Returns allowed transitions that change the state; the origin is `None` for a creation.
     pub fn allowed(&self) -> impl Iterator<Item = &Transition> {
         self.transitions.iter().filter(|transition| transition.is_allowed() && !transition.keeps())
     }

@@ -1,4 +1,4 @@
-//! The rules that may speak about a kind: their texts and messages, and what they look at.
+//! Collects the rules that may apply to a kind: their expressions and messages, and what they read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,25 +22,25 @@ pub(super) struct Rule {
     pub(super) message: String,
     pub(super) reads: Reads,
     pub(super) written: Arc<Written>,
-    /// Whether requests that write the status, and those that write all else, are asked about.
+    /// Whether it applies to requests that write the status, to the others, or to both.
     pub(super) requests: Requests,
-    /// Whether it decides only where something else holds that is not read: labels, names, params.
+    /// Whether it also depends on something that is not read here: labels, names, params.
     pub(super) selects: bool,
 }
 
-/// A rule as it is written, with its macros.
+/// The syntax tree of a rule, macros not expanded.
 #[derive(Debug)]
 pub(super) struct Written {
     pub(super) rule: Ast,
-    /// Of a policy: they decide whether the rule is asked.
+    /// The match conditions of a policy.
     pub(super) conditions: Vec<Ast>,
     pub(super) variables: BTreeMap<String, Ast>,
-    /// A rule that fails lets the request through.
+    /// Whether a rule that fails admits the request (failurePolicy Ignore).
     pub(super) ignores_failure: bool,
 }
 
 impl Written {
-    /// The parts that all have to hold; the rule itself where it has but one.
+    /// Returns the operands if the rule is a conjunction, else the rule itself.
     pub(super) fn parts(&self) -> Vec<ExprId> {
         let (mut parts, mut open) = (Vec::new(), vec![self.rule.root()]);
         while let Some(id) = open.pop() {
@@ -63,7 +63,7 @@ pub(super) struct Requests {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum RulePlace {
-    /// At a node of the schema.
+    /// A rule at a node of the schema.
     Node {
         path: Vec<String>,
         uses_old: bool,
@@ -72,7 +72,7 @@ pub(super) enum RulePlace {
 }
 
 impl Rule {
-    /// Whether the objection is that of this rule, or of one that says the same at the same place.
+    /// Reports whether the objection is of this rule, or of one with the same message at the same place.
     pub(super) fn says(&self, objection: &Objection) -> bool {
         match (&self.place, &objection.by) {
             (RulePlace::Validation(own), Speaker::Policy { name, validation: Some(index) }) => {
@@ -90,7 +90,7 @@ impl Rule {
         }
     }
 
-    /// Whether what it says depends on one of the fields, or on all of what it is in.
+    /// Reports whether its verdict depends on one of the fields, or on a whole object that contains one.
     pub(super) fn speaks_of(&self, fields: &[Vec<String>]) -> bool {
         fields.iter().any(|field| {
             let is_in = |place: &reads::Place| field.starts_with(place.path.as_slice());
@@ -99,7 +99,7 @@ impl Rule {
     }
 }
 
-/// The rules of a version of a definition.
+/// Collects the rules of a version of a definition.
 pub(super) fn of_definition(crd: &CompiledCrd, version: &CrdVersion) -> Vec<Rule> {
     let mut rules = Vec::new();
     below(version.schema(), &mut Vec::new(), &crd.definition().name, &mut rules);
@@ -126,7 +126,7 @@ fn below(schema: &Schema, path: &mut Vec<String>, origin: &str, rules: &mut Vec<
             }),
             requests: Requests { status: true, main: true },
             message: rule.message.trim().to_owned(),
-            // Where an error is told at another field, or made by an expression, it is not known again.
+            // With `fieldPath` or `messageExpression` an error cannot be attributed to the rule.
             selects: !rule.field_path.is_empty() || !rule.message_expression.is_empty(),
             reads,
         });
@@ -141,7 +141,7 @@ fn below(schema: &Schema, path: &mut Vec<String>, origin: &str, rules: &mut Vec<
     }
 }
 
-/// The validations of the policies among `documents` that match resources of the group by that plural.
+/// Collects the validations of the policies among `documents` that match the group's resource.
 pub(super) fn of_policies(documents: &[Document], group: &str, plural: &str) -> Vec<Rule> {
     let is_policy = |document: &&Document| text(&document.value, "/kind") == "ValidatingAdmissionPolicy";
     let policies = documents.iter().filter(is_policy).map(|document| &document.value);
@@ -219,7 +219,7 @@ fn of_policy(policy: &Value, documents: &[Document], requests: Requests) -> Vec<
     rules.collect()
 }
 
-/// Whether the policy, or a binding of it, is for some objects or namespaces alone, or has params.
+/// Reports whether the policy, or a binding of it, selects some objects or namespaces only, or has params.
 fn selects(policy: &Value, name: &str, documents: &[Document]) -> bool {
     const SELECTORS: [&str; 3] = ["objectSelector", "namespaceSelector", "excludeResourceRules"];
     let narrows = |resources: Option<&Value>| {

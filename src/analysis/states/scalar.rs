@@ -1,4 +1,4 @@
-//! What parts of an expression come to, as far as it is known without an object.
+//! Represents values of subexpressions, as far as they are known without an object.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::field::{FieldPath, Step};
 
-/// How a condition keeps its value when an object is cut down to what the atoms tell of it.
+/// How the value of a condition on a reduced object carries over to the whole one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Truth {
-    /// Where it does not hold of what was cut down, it does not hold of the whole.
+    /// If it is false or fails for the reduced object, it does not hold for the whole one.
     pub(super) refusal: bool,
-    /// Where it holds of what was cut down, or fails there, it does so of the whole.
+    /// If it holds or fails for the reduced object, it does so for the whole one.
     pub(super) truth: bool,
-    /// It comes to the same.
+    /// It has the same value for both.
     pub(super) exact: bool,
 }
 
@@ -39,14 +39,14 @@ impl Truth {
     }
 }
 
-/// A value that is the same in the whole object and in what is left of it.
+/// A value that is the same for the whole object and for the reduced one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Scalar {
-    /// Fields that may have any text, and may be it.
+    /// Free string fields whose value it may be.
     pub(super) open: BTreeSet<FieldPath>,
-    /// The texts that it may be, or have within it, otherwise.
+    /// The other strings that it may be or contain.
     pub(super) texts: BTreeSet<String>,
-    /// It may be texts that are not known.
+    /// Whether it may contain unknown strings.
     pub(super) computed: bool,
 }
 
@@ -77,7 +77,7 @@ fn texts_in(value: &Value, texts: &mut BTreeSet<String>) {
     }
 }
 
-/// A place of the new or the old object.
+/// A path in the new or the old object.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Spot {
     pub(super) old: bool,
@@ -99,26 +99,26 @@ pub(super) struct Condition<'a> {
     pub(super) scope: Scope<'a>,
 }
 
-/// What names stand for within macros.
+/// The values of macro variables.
 pub(super) type Scope<'a> = Vec<(&'a str, Part<'a>)>;
 
-/// What a part of an expression is.
+/// What a subexpression denotes.
 #[derive(Clone, Debug)]
 pub(super) enum Part<'a> {
     Constant(Value),
     Scalar(Scalar),
     Condition(Truth),
-    /// What stands in a place.
+    /// The value at a path.
     Spot(Spot),
-    /// What may stand in a place, as an optional value.
+    /// The value at a path, as an optional.
     Optional(Spot),
-    /// Elements of a list that meet all conditions.
+    /// The elements of a list that meet all conditions.
     Filtered(Spot, Vec<Condition<'a>>),
-    /// How many elements there are; told only whether there is one.
+    /// The number of elements, of which only whether it is zero is known.
     Emptiness,
-    /// One of these, by something that is the same in the whole.
+    /// One of these values, selected by something that is the same for both objects.
     OneOf(Vec<Self>),
-    /// The composed variables of a policy.
+    /// The `variables` of a policy.
     Variables,
     Unknown,
 }
@@ -128,7 +128,7 @@ impl<'a> Part<'a> {
         Part::Condition(Truth::exact_if(exact))
     }
 
-    /// One of several, where it is not known which; each is asked.
+    /// Applies a function to each alternative.
     pub(super) fn each(self, ask: &mut dyn FnMut(Self) -> Self) -> Self {
         match self {
             Part::OneOf(parts) => Part::OneOf(parts.into_iter().map(|part| part.each(ask)).collect()),

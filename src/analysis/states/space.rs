@@ -1,7 +1,7 @@
-//! What is tried: the states of a field or of an expression, the atoms that they are made of, and the objects to start from.
+//! Defines the search space: the states of a field or expression, the atoms that determine them, and the objects to start from.
 //!
-//! Values come from the schema (enums, booleans, samples), from the constants that rules compare a field with, and from given
-//! objects. A field that may have any text has the texts that rules tell apart, and one that stands for all others.
+//! Values come from the schema (enums, booleans, samples), from constants that rules compare a field with, and from given objects. A
+//! free string field has the strings that rules name, and two that represent all others.
 
 use admit_policy::schema::Schema;
 use admit_policy::{UserInfo, init};
@@ -18,18 +18,18 @@ use super::rules::Rule;
 use super::subject::Subject;
 use super::values::{self, ABSENT, OTHER, State, StateValue, at, pattern_of};
 
-/// Given objects that are started from: each is written, and mended, for every state.
+/// The maximum number of given objects to start from: each is written, and repaired, for every state.
 const MOST_GIVEN: usize = 64;
-/// Given objects that are looked at, to find those.
+/// The maximum number of given objects to choose those from.
 const MOST_ASKED: usize = 400;
-/// States of a picture; their pairs are all asked.
+/// The maximum number of states; all pairs of them are tried.
 const MOST_STATES: usize = 64;
-/// Combinations of values that a state is read from.
+/// The maximum number of combinations of values that determine the state.
 pub(super) const MOST_COMBINATIONS: usize = 200;
-/// Ways into one state that are tried from one object.
+/// The maximum number of ways into one state to try from one object.
 const MOST_WAYS: usize = 4;
 
-/// What is drawn, ready to be asked.
+/// A state of the drawn subject.
 #[derive(Debug)]
 pub(super) enum Drawn {
     Field(FieldPath),
@@ -44,26 +44,26 @@ struct Way {
     readings: Vec<Reading>,
 }
 
-/// What is tried.
+/// The search space.
 #[derive(Debug)]
 pub(super) struct Space<'s> {
     pub(super) subject: Subject,
     drawn: Drawn,
-    /// Of the fields that states are read from.
+    /// Patterns of the fields that determine the state.
     pub(super) patterns: Vec<Vec<String>>,
     pub(super) states: Vec<State>,
-    /// What states are read from, and which objects are meant; none where these are no few values.
+    /// What determines the state and the selection of objects; an error if that is not a few values.
     pub(super) atoms: Result<Vec<Atom>, Limit>,
-    /// Which objects are meant.
+    /// The condition on considered objects.
     pub(super) only: Option<Expression>,
     ways: Vec<Way>,
     pub(super) moves: Vec<Move>,
-    /// Objects to start from, the sample of the schema first.
+    /// Objects to start from, the schema's sample first.
     pub(super) bases: Vec<Value>,
     schema: Option<&'s Schema>,
 }
 
-/// What a space is made of.
+/// The inputs of a space.
 pub(super) struct Request<'r> {
     pub(super) subject: &'r Subject,
     pub(super) drawn: Drawn,
@@ -75,7 +75,7 @@ pub(super) struct Request<'r> {
 
 impl<'s> Space<'s> {
     /// # Errors
-    /// When there are too many states, or only one.
+    /// If there are too many states, or only one.
     pub(super) fn new(judge: &'s Judge<'_>, request: Request<'_>) -> Result<Self, PictureError> {
         let Request { subject, drawn, only, atoms, rules, given } = request;
         let schema = judge.definition().map(|(_, version)| version.schema());
@@ -114,7 +114,7 @@ impl<'s> Space<'s> {
         }
     }
 
-    /// The field that is drawn is an atom itself, the first.
+    /// Adds the drawn field as the first atom.
     fn add_field(&mut self) {
         let (Drawn::Field(path), Ok(atoms)) = (&self.drawn, &mut self.atoms) else { return };
         if values::may_be_null(self.schema, &values::pattern(path)) {
@@ -138,7 +138,7 @@ impl<'s> Space<'s> {
         atoms.insert(0, Atom { path: path.clone(), kind });
     }
 
-    /// The states that the expression comes to: in all combinations of what it reads, else the constants in it.
+    /// Finds the states of the expression: its values for all combinations of what it reads, else the constants in it.
     fn find_states(&mut self) {
         let Drawn::State(expression) = &self.drawn else { return };
         let named =
@@ -172,7 +172,7 @@ impl<'s> Space<'s> {
             }
             found.push((state, object.clone()));
         }
-        // A constant that no combination comes to is none, where all were tried.
+        // If all combinations were tried, a constant that none of them yields is no state.
         if objects.is_ok() {
             states.retain(|state| found.iter().any(|(own, _)| own == state));
         }
@@ -193,7 +193,7 @@ impl<'s> Space<'s> {
         }
     }
 
-    /// The two texts that stand for all others in the field that may have this one.
+    /// Returns the two strings that represent all others in the field that may have this value.
     fn others_like(&self, value: &Value) -> Option<[Value; 2]> {
         let two = |atom: &Atom| match &atom.kind {
             AtomKind::Text { others, .. } if others.contains(value) => Some(others.clone()),
@@ -202,7 +202,7 @@ impl<'s> Space<'s> {
         self.atoms.as_ref().ok()?.iter().find_map(two)
     }
 
-    /// The state of an object; none where it has a value that was not foreseen.
+    /// Returns the state of an object; `None` for a value outside the known ones.
     pub(super) fn state_of(&self, object: &Value) -> Option<usize> {
         let (value, is_failed) = match &self.drawn {
             Drawn::Field(path) => (path.get(object).cloned(), false),
@@ -223,12 +223,12 @@ impl<'s> Space<'s> {
         })
     }
 
-    /// Whether it is one of the objects that are meant.
+    /// Reports whether the object is considered.
     pub(super) fn is_meant(&self, object: &Value) -> bool {
         self.only.as_ref().is_none_or(|only| only.holds(object))
     }
 
-    /// Puts the object into a state by the nearest way; of texts that stand for others, the one that is not there.
+    /// Changes the object to a state in the nearest way; of the representative strings, it takes the one not in use.
     pub(super) fn put(&self, object: &mut Value, state: usize) {
         let path = match &self.drawn {
             Drawn::Field(path) => path,
@@ -252,7 +252,7 @@ impl<'s> Space<'s> {
         }
     }
 
-    /// The object in a state, by the ways that change the least.
+    /// Returns the object in a state, in the ways that change the least.
     pub(super) fn placed(&self, object: &Value, state: usize) -> Vec<Value> {
         let (Drawn::State(_), Ok(atoms)) = (&self.drawn, &self.atoms) else {
             return self.placed_otherwise(object, state);
@@ -279,7 +279,7 @@ impl<'s> Space<'s> {
         placed.take(MOST_WAYS).collect()
     }
 
-    /// The object with what a given one has around the field, or in its status or spec, that is in the state.
+    /// Copies to the object a given object's fields around the drawn one, or its status or spec, if that has the state.
     pub(super) fn like_given<'v>(
         &'v self,
         object: &'v Value,
@@ -308,14 +308,14 @@ impl<'s> Space<'s> {
         })
     }
 
-    /// Where no few values decide: by the value of the field, or by one change that leads there.
+    /// Without atoms: sets the field, or makes a single change that leads to the state.
     fn placed_otherwise(&self, object: &Value, state: usize) -> Vec<Value> {
         if let Drawn::Field(path) = &self.drawn {
             let mut next = object.clone();
             self.put(&mut next, state);
             let mut all = vec![next];
             let is_absent = self.states.get(state).is_some_and(|state| state.value == StateValue::Absent);
-            // What the field is in may go with it; metadata never does.
+            // A parent may be removed with the field, but never metadata.
             let parents = (1..path.0.len()).rev().filter_map(|depth| path.0.get(..depth));
             let is_metadata = |steps: &[Step]| steps == [Step::Name("metadata".to_owned())];
             for steps in parents.filter(|steps| is_absent && !is_metadata(steps)) {
@@ -334,7 +334,7 @@ impl<'s> Space<'s> {
         all.filter(|object| self.state_of(object) == Some(state)).take(MOST_WAYS).collect()
     }
 
-    /// Makes the change, and keeps the state where the field is within what changes.
+    /// Makes the change, and restores the state if the change includes the drawn field.
     pub(super) fn change(&self, object: &mut Value, change: &Move, state: usize) {
         self.make(object, change);
         match &self.drawn {
@@ -360,7 +360,7 @@ impl<'s> Space<'s> {
         schema.map_or(Value::Null, init::sample)
     }
 
-    /// The field that is drawn; none where an expression is.
+    /// Returns the drawn field; `None` if an expression is drawn.
     pub(super) const fn field(&self) -> Option<&FieldPath> {
         match &self.drawn {
             Drawn::Field(path) => Some(path),
@@ -368,7 +368,7 @@ impl<'s> Space<'s> {
         }
     }
 
-    /// Whether the change is of the same entry of a list as the field that is drawn, where both are in that list.
+    /// Reports whether the change is in the same list entry as the drawn field, if both are in that list.
     pub(super) fn is_near(&self, change: &Move) -> bool {
         let Some(field) = self.field() else { return true };
         let both = field.0.iter().zip(&change.path.0);
@@ -376,7 +376,7 @@ impl<'s> Space<'s> {
         !apart.into_iter().any(|(own, other)| own != other)
     }
 
-    /// Whether the pattern is that of the field that is drawn, or of what it is in.
+    /// Reports whether the pattern is that of the drawn field or of a parent.
     pub(super) fn is_around(&self, pattern: &[String]) -> bool {
         self.field().is_some_and(|field| values::pattern(field).starts_with(pattern))
     }
@@ -389,7 +389,7 @@ const fn is_entry(step: &Step) -> bool {
 /// The name of the state in which the expression fails.
 const FAILED: &str = "error";
 
-/// The sample of the schema, and given objects.
+/// Returns the schema's sample and the given objects.
 fn bases(judge: &Judge<'_>, given: &[&Value]) -> Vec<Value> {
     let sample = sample(judge);
     let mut objects: Vec<(usize, Value)> = Vec::new();
@@ -399,12 +399,12 @@ fn bases(judge: &Judge<'_>, given: &[&Value]) -> Vec<Value> {
             objects.push((objections(judge, &object), object));
         }
     }
-    // Those that a server takes come first: parts of them fit together.
+    // Valid objects come first: their parts fit together.
     objects.sort_by_key(|(objections, _)| *objections);
     std::iter::once(sample).chain(objects.into_iter().map(|(_, object)| object)).take(MOST_GIVEN).collect()
 }
 
-/// What is objected to an object that gets its status at once.
+/// Counts the objections to an object that is written with its status.
 fn objections(judge: &Judge<'_>, object: &Value) -> usize {
     let mut bare = object.clone();
     if let (true, Some(fields)) = (judge.status, bare.as_object_mut()) {
@@ -414,7 +414,7 @@ fn objections(judge: &Judge<'_>, object: &Value) -> usize {
     judge.write(old, object, &UserInfo::default()).objections.len()
 }
 
-/// The states of a field that rules compare; empty where it has more values than can be drawn.
+/// Reports whether a field has few enough states to be drawn.
 pub(super) fn is_drawable(states: &[State]) -> bool {
     states.len() > 1 && states.len() <= MOST_STATES && states.iter().any(|state| state.name != ABSENT)
 }

@@ -1,4 +1,4 @@
-//! What is drawn: a field, or what an expression says of an object.
+//! Names what is drawn: a field, or an expression over an object.
 
 use std::fmt;
 
@@ -20,9 +20,9 @@ use super::field::FieldPath;
 pub enum Subject {
     /// The value of a field.
     Field(FieldPath),
-    /// What an expression over `self` comes to: a text, or true or false.
+    /// The value of an expression over `self`: a string or a boolean.
     State {
-        /// What it is called; the expression itself where it has no name.
+        /// Its name; the expression itself if it has none.
         name: String,
         /// The expression.
         expression: String,
@@ -30,7 +30,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// The state that an expression says, with a name before it or none: `name=EXPRESSION`.
+    /// Parses an expression with an optional name: `name=EXPRESSION`.
     #[must_use]
     pub fn state(text: &str) -> Self {
         let is_name = |name: &str| {
@@ -45,7 +45,7 @@ impl Subject {
         }
     }
 
-    /// The expression, where it is one.
+    /// Returns the expression, if it is one.
     #[must_use]
     pub fn expression(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! What values a field may have: those that a schema lists, and those that rules tell apart.
+//! Lists the values that a field may have: those of its schema, and those that rules distinguish.
 
 use admit_policy::schema::{Schema, SchemaType};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::field::{FieldPath, Step};
 use super::rules::Rule;
 use crate::reads::EACH;
 
-/// One value of the field, or the values that stand for it.
+/// A value of the field, or values that represent it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct State {
     pub(super) name: String,
@@ -16,16 +16,16 @@ pub(super) struct State {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum StateValue {
-    /// The field is not there.
+    /// The field is absent.
     Absent,
     Is(Value),
-    /// Any other text; two of them, so that one may follow another.
+    /// Any other string; two of them, so that one may follow the other.
     Other([Value; 2]),
     /// The expression fails.
     Failed,
 }
 
-/// The path with [`EACH`] for the entries of lists.
+/// Returns the path with [`EACH`] for list entries.
 pub(super) fn pattern(path: &FieldPath) -> Vec<String> {
     pattern_of(&path.0)
 }
@@ -38,7 +38,7 @@ pub(super) fn pattern_of(steps: &[Step]) -> Vec<String> {
     steps.iter().map(name).collect()
 }
 
-/// The schema at a pattern.
+/// Returns the schema at a pattern.
 pub(super) fn at<'s>(schema: &'s Schema, pattern: &[String]) -> Option<&'s Schema> {
     pattern.iter().try_fold(schema, |schema, name| match name.as_str() {
         EACH => schema.items.as_deref().or_else(|| schema.additional_schema()),
@@ -46,7 +46,7 @@ pub(super) fn at<'s>(schema: &'s Schema, pattern: &[String]) -> Option<&'s Schem
     })
 }
 
-/// The constants that rules compare with what stands at a pattern.
+/// Returns the constants that rules compare with the value at a pattern.
 pub(super) fn compared(rules: &[Rule], pattern: &[String]) -> Vec<Value> {
     let mut constants: Vec<Value> = Vec::new();
     for value in rules.iter().filter_map(|rule| rule.reads.compared.get(pattern)).flatten() {
@@ -57,7 +57,7 @@ pub(super) fn compared(rules: &[Rule], pattern: &[String]) -> Vec<Value> {
     constants
 }
 
-/// All values of a schema, where they are few.
+/// Returns all values of a schema, if they are few.
 pub(super) fn listed(schema: &Schema) -> Vec<Value> {
     if schema.is_type(&SchemaType::Boolean) {
         return vec![json!(true), json!(false)];
@@ -78,7 +78,7 @@ pub(super) fn fits(schema: Option<&Schema>, value: &Value) -> bool {
     }
 }
 
-/// The states of a field; empty where it has more values than can be drawn.
+/// Returns the states of a field; empty if there are too many to draw.
 pub(super) fn states(
     schema: Option<&Schema>,
     rules: &[Rule],
@@ -110,10 +110,10 @@ pub(super) fn states(
 
 /// The name of the state in which the field is not there.
 pub(super) const ABSENT: &str = "absent";
-/// The name of the state that stands for all values that rules do not tell apart.
+/// The name of the state that represents all values that rules do not distinguish.
 pub(super) const OTHER: &str = "other";
 
-/// Two texts that rules do not name: of given objects, or made.
+/// Returns two strings that rules do not name: from given objects, or made up.
 pub(super) fn others<'v>(
     named: &[Value],
     subject: &FieldPath,
@@ -140,7 +140,7 @@ pub(super) fn name_of(value: &Value) -> String {
     }
 }
 
-/// Whether null may stand there, or on the way: it is there then, and has no value.
+/// Reports whether the value or a parent may be null: then it is present, but has no value.
 pub(super) fn may_be_null(schema: Option<&Schema>, pattern: &[String]) -> bool {
     (1..=pattern.len()).any(|depth| {
         let so_far = pattern.get(..depth).unwrap_or_default();
@@ -148,7 +148,7 @@ pub(super) fn may_be_null(schema: Option<&Schema>, pattern: &[String]) -> bool {
     })
 }
 
-/// Paths by their pattern, those without lists.
+/// Converts patterns without lists to paths.
 pub(super) fn plain_path(pattern: &[String]) -> Option<FieldPath> {
     let is_plain = !pattern.is_empty() && pattern.iter().all(|name| name != EACH);
     is_plain.then(|| FieldPath(pattern.iter().cloned().map(Step::Name).collect()))

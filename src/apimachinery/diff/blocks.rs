@@ -1,19 +1,19 @@
-//! Compares two texts by their longest common runs of lines, and what is before and after each in the same way (Ratcliff
-//! and Obershelp, as Go's `pmezard/go-difflib` has it from Python).
+//! Compares two texts by their longest common run of lines, then recursively the parts before and after it (Ratcliff
+//! and Obershelp, as in Go's `pmezard/go-difflib`, which follows Python's).
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Side;
 
-/// In a text of so many lines, those that are frequent do not begin a run.
+/// In a text of at least this many lines, frequent lines do not begin a run.
 const MANY_LINES: usize = 200;
 
-/// So many pairs of like lines are looked at, which takes a tenth of a second.
+/// The most pairs of equal lines that are visited, which takes a tenth of a second.
 const MOST_PAIRS: usize = 50_000_000;
 
-/// All lines of both texts in order: between two runs, the old ones before the new ones. None where too many lines of one
-/// are alike to lines of the other.
+/// Returns all lines of both texts in order: between two runs, the old ones before the new ones. None if there are too many pairs
+/// of equal lines.
 pub(super) fn script<'t>(old: &[&'t str], new: &[&'t str]) -> Option<Vec<(Side, &'t str)>> {
     let mut out = Vec::with_capacity(old.len().max(new.len()));
     let (mut i, mut j) = (0_usize, 0_usize);
@@ -31,7 +31,7 @@ pub(super) fn script<'t>(old: &[&'t str], new: &[&'t str]) -> Option<Vec<(Side, 
     Some(out)
 }
 
-/// Lines that both texts have one after the other.
+/// A run of consecutive lines that both texts have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Run {
     old: usize,
@@ -46,15 +46,15 @@ struct Part {
     new: Range<usize>,
 }
 
-/// Both texts, their lines as numbers that are the same for the same lines.
+/// Both texts, with lines as numbers: equal lines have equal numbers.
 struct Texts {
     old: Vec<usize>,
     new: Vec<usize>,
-    /// Where in the new text a line is that may begin a run, by its number.
+    /// The positions in the new text of lines that may begin a run, by line number.
     places: Vec<Vec<usize>>,
-    /// The length of the run that ends before a line of the new text, and the line of the old one that it ends before.
+    /// The length of the run that ends before a line of the new text, and the line of the old text before which it ends.
     ends: Vec<(usize, usize)>,
-    /// How many pairs may still be looked at.
+    /// How many more pairs may be visited.
     left: usize,
 }
 
@@ -79,10 +79,10 @@ impl Texts {
         Self { old, new, places, ends, left: MOST_PAIRS }
     }
 
-    /// The longest run of both parts, of several the first; it goes on in both directions with frequent lines.
+    /// Returns the longest run of both parts, of several the first, extended in both directions by frequent lines.
     fn longest(&mut self, part: &Part) -> Option<Run> {
         let mut best = Run { old: part.old.start, new: part.new.start, length: 0 };
-        // Each part begins anew.
+        // The table is reset for each part.
         self.ends.get_mut(part.new.clone())?.fill((0, usize::MAX));
         for i in part.old.clone() {
             let line = self.old.get(i).copied().unwrap_or_default();
@@ -90,7 +90,7 @@ impl Texts {
             let from = places.partition_point(|at| *at < part.new.start);
             let to = places.partition_point(|at| *at < part.new.end);
             self.left = self.left.checked_sub(to.saturating_sub(from))?;
-            // From the last to the first, so that what ends before this line is not yet overwritten.
+            // In descending order, so that the entry for the previous line is not overwritten yet.
             for &j in places.get(from..to).unwrap_or_default().iter().rev() {
                 let before = self.ends.get(j).filter(|(_, at)| *at == i).map_or(0, |(length, _)| *length);
                 let length = before.saturating_add(1);
@@ -98,7 +98,7 @@ impl Texts {
                     *end = (length, i.saturating_add(1));
                 }
                 let start = |end: usize| end.saturating_add(1).saturating_sub(length);
-                // Of several that end in this line of the old text the first counts, which comes last.
+                // Of several runs that end in this line of the old text the first counts, which is visited last.
                 let earlier = length == best.length && start(i) == best.old && start(j) < best.new;
                 if length > best.length || earlier {
                     best = Run { old: start(i), new: start(j), length };
@@ -130,7 +130,7 @@ impl Texts {
     }
 }
 
-/// The runs that are compared, in order.
+/// Returns the runs in order.
 fn runs(old: &[&str], new: &[&str]) -> Option<Vec<Run>> {
     let mut texts = Texts::new(old, new);
     let mut left = vec![Part { old: 0..old.len(), new: 0..new.len() }];
@@ -161,7 +161,7 @@ mod tests {
     fn of_runs_as_long_the_first_counts() {
         assert_eq!(unified("x\n", "x\na\nx\n"), "@@ -1 +1,3 @@\n x\n+a\n+x\n");
         assert_eq!(unified("a\nx\nb\nx\n", "x\n"), "@@ -1,4 +1 @@\n-a\n x\n-b\n-x\n");
-        // What ends a part is no part of it: the run of a, b and c is looked for on both sides of itself.
+        // A line that ends a part does not belong to it: the run of a, b and c is searched on both sides of itself.
         assert_eq!(unified("b\na\nb\nc\nb\n", "a\nb\nc\n"), "@@ -1,5 +1,3 @@\n-b\n a\n b\n c\n-b\n");
     }
 
@@ -171,7 +171,7 @@ mod tests {
         let (long, last) = (lines(&|n| format!("{n}\n"), 20_000), "last\n");
         let hunk = "@@ -19998,3 +19998,4 @@\n 19997\n 19998\n 19999\n+last\n";
         assert_eq!(unified(&long, &(long.clone() + last)), hunk);
-        // Each of a hundred lines stands in each text as often as may be.
+        // Each of a hundred lines occurs in each text as often as possible.
         let alike = |step: usize| lines(&|n| format!("{}\n", (n * step) % 101), 90_000);
         assert_eq!(unified(&alike(1), &alike(7)), "");
     }

@@ -1,6 +1,6 @@
-//! Base64 as Go's `encoding/base64` reads and writes it: line breaks are skipped, and a mistake is told by its place.
+//! Encodes and decodes base64 as Go's `encoding/base64`: line breaks are skipped, and an error has its offset.
 
-/// The digits for 62 and 63.
+/// The characters for 62 and 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alphabet {
     /// `+` and `/`.
@@ -12,13 +12,13 @@ pub enum Alphabet {
 /// Whether `=` fills the last group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Padding {
-    /// It does, or the text is refused.
+    /// It must, or the text is invalid.
     Required,
-    /// It is no digit.
+    /// `=` is not allowed.
     Absent,
 }
 
-/// The bytes of a text.
+/// Decodes a text.
 ///
 /// # Errors
 /// The offset that Go's `CorruptInputError` names.
@@ -55,7 +55,7 @@ pub fn decode(text: &str, alphabet: Alphabet, padding: Padding) -> Result<Vec<u8
     Ok(out)
 }
 
-/// The text of bytes, in the standard alphabet with padding.
+/// Encodes bytes in the standard alphabet with padding.
 #[must_use]
 pub fn encode(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();
@@ -77,7 +77,7 @@ pub fn encode(bytes: impl AsRef<[u8]>) -> String {
     text
 }
 
-/// Up to four digits, which make three bytes.
+/// Up to four digits, which encode three bytes.
 #[derive(Default)]
 struct Group {
     bits: u32,
@@ -94,7 +94,7 @@ impl Group {
         }
     }
 
-    /// The bytes of two or three digits.
+    /// Decodes an incomplete group of two or three digits.
     fn flush(&self, out: &mut Vec<u8>) {
         let (bits, bytes) = if self.digits == 2 { (self.bits << 12, 1..2) } else { (self.bits << 6, 1..3) };
         out.extend_from_slice(bits.to_be_bytes().get(bytes).unwrap_or_default());

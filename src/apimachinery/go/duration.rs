@@ -1,4 +1,4 @@
-//! `time.ParseDuration`, `Duration.String` and the parts of a duration.
+//! Parses and formats durations as Go's `time.ParseDuration`, `Duration.String` and its accessors.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ pub const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60_000_000_000;
 const HOUR: i64 = 3_600_000_000_000;
 
-/// Why a text is no duration; reads as Go's error does.
+/// Why a text is not a duration; `Display` is Go's error message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParseError<'t> {
     text: &'t str,
@@ -38,10 +38,10 @@ impl fmt::Display for ParseError<'_> {
 
 impl std::error::Error for ParseError<'_> {}
 
-/// Reads `-1h2.5m` and its like as nanoseconds.
+/// Parses texts such as `-1h2.5m` to nanoseconds.
 ///
 /// # Errors
-/// Go's words: `time: missing unit in duration "5"`.
+/// Go's error message: `time: missing unit in duration "5"`.
 pub fn parse(text: &str) -> Result<i64, ParseError<'_>> {
     nanoseconds(text).map_err(|problem| ParseError { text, problem })
 }
@@ -67,17 +67,17 @@ fn nanoseconds(text: &str) -> Result<i64, Problem<'_>> {
     signed.ok_or(Problem::Invalid)
 }
 
-/// The magnitude of the least duration.
+/// The magnitude of the smallest (most negative) duration.
 const LIMIT: u64 = 1 << 63;
 
-/// One number with its unit, and what follows.
+/// Parses a number with its unit; returns it in nanoseconds, and the rest of the text.
 fn parse_part(text: &str) -> Result<(u64, &str), Problem<'_>> {
     let (whole, rest) = split_digits(text);
     let (fraction, rest) = match rest.strip_prefix('.') {
         Some(rest) => split_digits(rest),
         None => ("", rest),
     };
-    // Go looks at the size of the digits before it looks for a unit.
+    // Go checks the size of the number before it looks for a unit.
     let number = whole.bytes().try_fold(0_u64, |n, b| {
         n.checked_mul(10)?.checked_add(u64::from(b.wrapping_sub(b'0'))).filter(|n| *n <= LIMIT)
     });
@@ -109,7 +109,7 @@ fn unit_nanoseconds(unit: &str) -> Option<u64> {
     })
 }
 
-/// The fraction in double arithmetic, as Go computes it; digits that overflow 63 bits are dropped.
+/// Computes the fraction in floating point, as Go does; digits that overflow 63 bits are dropped.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -127,7 +127,7 @@ fn scale_fraction(digits: &str, unit: u64) -> u64 {
     (value as f64 * (unit as f64 / scale)) as u64
 }
 
-/// Go's `String`: `1h0m0.5s`, and below a second the unit that leaves a digit before the point.
+/// Formats as Go's `String`: `1h0m0.5s`, and below a second with the unit that leaves a digit before the point.
 #[must_use]
 pub fn format(nanoseconds: i64) -> String {
     let magnitude = nanoseconds.unsigned_abs();
@@ -153,7 +153,7 @@ fn clock(magnitude: u64) -> String {
     }
 }
 
-/// A number of 10^-places, without needless zeros.
+/// Formats a number of 10^-places without trailing zeros.
 fn decimal(magnitude: u64, places: usize, name: &str) -> String {
     let digits = format!("{magnitude:0width$}", width = places.saturating_add(1));
     let (whole, fraction) =
@@ -164,19 +164,19 @@ fn decimal(magnitude: u64, places: usize, name: &str) -> String {
     }
 }
 
-/// Go's `Seconds`.
+/// Returns Go's `Seconds`.
 #[must_use]
 pub fn seconds(nanoseconds: i64) -> f64 {
     in_units(nanoseconds, SECOND)
 }
 
-/// Go's `Minutes`.
+/// Returns Go's `Minutes`.
 #[must_use]
 pub fn minutes(nanoseconds: i64) -> f64 {
     in_units(nanoseconds, MINUTE)
 }
 
-/// Go's `Hours`.
+/// Returns Go's `Hours`.
 #[must_use]
 pub fn hours(nanoseconds: i64) -> f64 {
     in_units(nanoseconds, HOUR)

@@ -1,6 +1,6 @@
-//! `strconv.ParseFloat` and `strconv.FormatFloat`.
+//! Parses and formats doubles as Go's `strconv.ParseFloat` and `strconv.FormatFloat`.
 
-/// Reads a double as Go does: decimal or hexadecimal, underscores between digits, infinities by name; none where Go has
+/// Parses a double as Go does: decimal or hexadecimal, underscores between digits, infinities by name; None if Go returns
 /// a syntax or range error.
 #[must_use]
 pub fn parse(text: &str) -> Option<f64> {
@@ -35,7 +35,7 @@ fn split_sign(text: &str) -> (bool, &str) {
     }
 }
 
-/// Drops underscores that stand between digits, or between a base prefix and a digit; none where one stands elsewhere.
+/// Removes underscores between digits, or between a base prefix and a digit; None if there are others.
 fn without_underscores(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let hexadecimal = matches!(bytes, [b'0', b'x' | b'X', ..]);
@@ -52,7 +52,7 @@ fn without_underscores(text: &str) -> Option<String> {
     Some(text.replace('_', ""))
 }
 
-/// `1.8p-3` after its `0x`: the mantissa rounded once, half to even.
+/// Parses `1.8p-3` after its `0x`: the mantissa is rounded once, half to even.
 fn parse_hexadecimal(text: &str) -> Option<f64> {
     let (mantissa, exponent) = text.split_once(['p', 'P'])?;
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -64,7 +64,7 @@ fn parse_hexadecimal(text: &str) -> Option<f64> {
     let digits = whole.bytes().map(|b| (b, false)).chain(fraction.bytes().map(|b| (b, true)));
     for (byte, fractional) in digits {
         let digit = u128::from(char::from(byte).to_digit(16)?);
-        // Beyond 120 bits only whether anything is left matters to the rounding.
+        // After 120 bits, only whether the rest is zero matters to the rounding.
         let kept = bits.leading_zeros() > 8;
         bits = if kept { (bits << 4_u32) | digit } else { bits | u128::from(digit != 0) };
         power = power.saturating_add(match (kept, fractional) {
@@ -85,13 +85,13 @@ fn parse_exponent(text: &str) -> Option<i64> {
     Some(if negative { magnitude.saturating_neg() } else { magnitude })
 }
 
-/// `bits · 2^power`, rounded to the nearest double.
+/// Returns `bits · 2^power`, rounded to the nearest double.
 fn scale_binary(bits: u128, power: i64) -> f64 {
     if bits == 0 {
         return 0.0;
     }
     let length = i64::from(128_u32.saturating_sub(bits.leading_zeros()));
-    // The value is in [2^(top-1), 2^top); a subnormal has fewer bits to round to.
+    // The value is in [2^(top-1), 2^top); a subnormal number has fewer bits.
     let top = length.saturating_add(power);
     let precision = top.saturating_add(1074).clamp(0, 53);
     let dropped = length.saturating_sub(precision);
@@ -130,13 +130,13 @@ fn multiply_power_of_two(mut value: f64, mut exponent: i64) -> f64 {
     value * 2_f64.powi(i32::try_from(exponent).unwrap_or(0))
 }
 
-/// The shortest text that reads back to the same double, without an exponent: Go's `'f', -1`.
+/// Formats the shortest text that is parsed to the same double, without an exponent: Go's `'f', -1`.
 #[must_use]
 pub fn plain(value: f64) -> String {
     special_name(value).map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The shortest text that reads back to the same double: Go's `%g` and `%v`, with an exponent below 1e-4 and
+/// Formats the shortest text that is parsed to the same double: Go's `%g` and `%v`, with an exponent below 1e-4 and
 /// from 1e6 up.
 #[must_use]
 pub fn general(value: f64) -> String {
@@ -148,7 +148,7 @@ pub fn general(value: f64) -> String {
     if (-4..6).contains(&exponent) { value.to_string() } else { go_exponent(&scientific) }
 }
 
-/// `encoding/json` of a double: an exponent below 1e-6 and from 1e21 up, written without a padding zero where it is negative.
+/// Formats as `encoding/json`: with an exponent below 1e-6 and from 1e21 up, which has no padding zero if it is negative.
 #[must_use]
 pub fn json(value: f64) -> String {
     if value == 0.0 || (1e-6..1e21).contains(&value.abs()) || !value.is_finite() {
@@ -158,7 +158,7 @@ pub fn json(value: f64) -> String {
     if text.contains("e-") { text } else { text.replace('e', "e+") }
 }
 
-/// Go's `%e`: with `precision` digits after the point, or as many as needed.
+/// Formats as Go's `%e`: with `precision` digits after the point, or as many as needed.
 #[must_use]
 pub fn scientific(value: f64, precision: Option<usize>) -> String {
     if let Some(name) = special_name(value) {
@@ -170,7 +170,7 @@ pub fn scientific(value: f64, precision: Option<usize>) -> String {
     })
 }
 
-/// Go's `%f`.
+/// Formats as Go's `%f`.
 #[must_use]
 pub fn fixed(value: f64, precision: usize) -> String {
     special_name(value).map_or_else(|| format!("{value:.precision$}"), str::to_owned)
@@ -186,7 +186,7 @@ fn special_name(value: f64) -> Option<&'static str> {
     }
 }
 
-/// `1.5e7` as Go writes it: a sign and at least two digits in the exponent.
+/// Formats the exponent as Go does: `1.5e+07`, with a sign and at least two digits.
 fn go_exponent(text: &str) -> String {
     let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
     let (negative, digits) = split_sign(exponent);

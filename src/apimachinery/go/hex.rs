@@ -1,8 +1,8 @@
-//! Hexadecimal, as `encoding/hex` writes it.
+//! Encodes hexadecimal as Go's `encoding/hex`.
 
 use std::fmt::Write as _;
 
-/// Two lower-case digits for each byte.
+/// Encodes each byte as two lower-case digits.
 #[must_use]
 pub fn encode(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();

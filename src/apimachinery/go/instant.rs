@@ -1,4 +1,4 @@
-//! Instants, which are written in RFC 3339 as Go's `Format` writes them, and civil dates of the proleptic Gregorian calendar.
+//! Defines instants, formatted by RFC 3339 as Go's `Format` does, and civil dates of the proleptic Gregorian calendar.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ pub const MIN_SECONDS: i64 = -62_135_596_800;
 /// 9999-12-31T23:59:59Z.
 pub const MAX_SECONDS: i64 = 253_402_300_799;
 
-/// An instant with the offset it was written with. Its text is RFC 3339 with as many digits of fraction as needed, in that
-/// offset.
+/// An instant, with the offset in which it was written. `Display` is RFC 3339 in that offset, with as many fractional digits as
+/// needed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
 pub struct Timestamp {
     /// Seconds since 1970-01-01T00:00:00Z.
@@ -41,7 +41,7 @@ impl fmt::Display for Timestamp {
 /// A date and time of day in some zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Civil {
-    /// Of the proleptic Gregorian calendar.
+    /// The year in the proleptic Gregorian calendar.
     pub year: i64,
     /// 1 to 12.
     pub month: i64,
@@ -59,7 +59,7 @@ pub struct Civil {
     pub second: i64,
 }
 
-/// The civil time of an instant, `offset` seconds east of UTC.
+/// Returns the civil time of an instant, `offset` seconds east of UTC.
 #[must_use]
 pub fn civil(seconds: i64, offset: i64) -> Civil {
     let local = seconds.saturating_add(offset);
@@ -87,7 +87,7 @@ pub(super) fn days_in_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Seconds since 1970-01-01T00:00:00Z of a date and a time of day in UTC.
+/// Returns the seconds since 1970-01-01T00:00:00Z of a date and a time of day in UTC.
 pub(super) fn seconds_of(
     (year, month, day): (i64, i64, i64),
     (hour, minute, second): (i64, i64, i64),
@@ -101,7 +101,7 @@ const fn is_leap(year: i64) -> bool {
     year.rem_euclid(4) == 0 && (year.rem_euclid(100) != 0 || year.rem_euclid(400) == 0)
 }
 
-/// Days since 1970-01-01; years run from March in eras of 400 (H. Hinnant's algorithm).
+/// Returns the days since 1970-01-01; years begin in March, in eras of 400 (H. Hinnant's algorithm).
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year.saturating_sub(1) } else { year };
     let era = year.div_euclid(400);

@@ -1,29 +1,29 @@
-//! `strconv.ParseInt`, `ParseUint` and `Atoi` in base ten.
+//! Parses integers as Go's `strconv.ParseInt`, `ParseUint` and `Atoi` in base ten.
 
 use std::fmt;
 use std::num::IntErrorKind;
 
 use super::quote;
 
-/// `ParseInt(text, 10, 64)`.
+/// Returns the result of `ParseInt(text, 10, 64)`; None for an error.
 #[must_use]
 pub fn parse_int(text: &str) -> Option<i64> {
     // Rust accepts the same texts as Go: an optional sign and digits, no underscores.
     text.parse().ok()
 }
 
-/// `ParseUint(text, 10, 64)`, which knows no sign.
+/// Returns the result of `ParseUint(text, 10, 64)`, which accepts no sign; None for an error.
 #[must_use]
 pub fn parse_uint(text: &str) -> Option<u64> {
     if text.starts_with('+') { None } else { text.parse().ok() }
 }
 
-/// Why a text is no number: Go's `NumError`, with its words: `strconv.Atoi: parsing "x": invalid syntax`.
+/// Why a text is not a number: Go's `NumError`, with its message `strconv.Atoi: parsing "x": invalid syntax`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NumberError {
     function: &'static str,
     text: String,
-    /// Whether it is a number, but a larger one than fits.
+    /// Whether it is a number that does not fit.
     pub is_out_of_range: bool,
 }
 
@@ -36,10 +36,10 @@ impl fmt::Display for NumberError {
 
 impl std::error::Error for NumberError {}
 
-/// `Atoi`.
+/// Returns the result of `Atoi`.
 ///
 /// # Errors
-/// The text is no number, or one that 64 bits do not hold.
+/// When the text is not a number, or does not fit in 64 bits.
 pub fn atoi(text: &str) -> Result<i64, NumberError> {
     signed("Atoi", text)
 }
@@ -52,7 +52,7 @@ fn signed(function: &'static str, text: &str) -> Result<i64, NumberError> {
     })
 }
 
-/// `ParseInt(text, 10, 64)`.
+/// Returns the result of `ParseInt(text, 10, 64)`, with Go's error.
 ///
 /// ```
 /// use admit_apimachinery::go::integer::parse_int_or_error;
@@ -63,15 +63,15 @@ fn signed(function: &'static str, text: &str) -> Result<i64, NumberError> {
 /// ```
 ///
 /// # Errors
-/// The text is no number, or one that 64 bits do not hold.
+/// When the text is not a number, or does not fit in 64 bits.
 pub fn parse_int_or_error(text: &str) -> Result<i64, NumberError> {
     signed("ParseInt", text)
 }
 
-/// `ParseUint(text, 10, 64)`.
+/// Returns the result of `ParseUint(text, 10, 64)`, with Go's error.
 ///
 /// # Errors
-/// The text is no number, or one that 64 bits do not hold.
+/// When the text is not a number, or does not fit in 64 bits.
 pub fn parse_uint_or_error(text: &str) -> Result<u64, NumberError> {
     parse_uint(text).ok_or_else(|| NumberError {
         function: "ParseUint",

@@ -1,4 +1,4 @@
-//! `encoding/json`: documents as it writes them, bytes and numbers as it reads them; and `%v` of decoded numbers.
+//! Writes JSON, and reads bytes and numbers in it, as Go's `encoding/json`; also formats decoded numbers as `%v`.
 
 use std::fmt::Write as _;
 
@@ -7,20 +7,20 @@ use serde_json::{Number, Value};
 use super::base64::{self, Alphabet, Padding};
 use super::float;
 
-/// The bytes that `encoding/json` reads from a text: base64 in its padded standard form, line breaks passed over.
+/// Decodes a byte string as `encoding/json`: padded standard base64, ignoring line breaks.
 ///
 /// # Errors
-/// A byte is out of place.
+/// When a character is invalid.
 pub fn bytes(text: &str) -> Result<Vec<u8>, CorruptInput> {
     base64::decode(text, Alphabet::Standard, Padding::Required).map_err(CorruptInput)
 }
 
-/// Where a text stops to be base64, in the words of Go's `CorruptInputError`.
+/// The offset where a text is not base64, with the message of Go's `CorruptInputError`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("illegal base64 data at input byte {0}")]
 pub struct CorruptInput(pub usize);
 
-/// What is said of a value that is no object, and so has no kind.
+/// Returns Kubernetes' message about a value without a kind, such as one that is not an object.
 #[must_use]
 pub fn without_kind(value: &Value) -> String {
     format!(
@@ -30,7 +30,7 @@ pub fn without_kind(value: &Value) -> String {
     )
 }
 
-/// `%v` of a decoded JSON number.
+/// Formats a decoded JSON number as `%v`.
 #[must_use]
 pub fn number(value: &Number) -> String {
     match value.as_i64() {
@@ -39,7 +39,7 @@ pub fn number(value: &Number) -> String {
     }
 }
 
-/// `json.Marshal`: keys sorted, `<`, `>` and `&` escaped.
+/// Writes a value as `json.Marshal`: keys sorted, `<`, `>` and `&` escaped.
 #[must_use]
 pub fn text(value: &Value) -> String {
     let mut out = String::new();
@@ -84,7 +84,7 @@ fn push(out: &mut String, value: &Value) {
     }
 }
 
-/// A JSON string as `encoding/json` writes it.
+/// Appends a JSON string as `encoding/json` writes it.
 pub fn push_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
@@ -106,7 +106,7 @@ pub fn push_string(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// What Go's decoder calls the kind of a JSON value.
+/// Returns the name of a JSON value's type in messages of Go's decoder.
 #[must_use]
 pub const fn kind(value: &Value) -> &'static str {
     match value {
@@ -119,7 +119,7 @@ pub const fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// What Go's `%T` calls a decoded value: a number that 64 bits with a sign do not hold is a double.
+/// Returns Go's `%T` of a decoded value: a number that does not fit in a signed 64-bit integer is a double.
 #[must_use]
 pub fn type_name(value: &Value) -> &'static str {
     match value {
@@ -133,8 +133,8 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// A number as it is after Go's encoder wrote it and Kubernetes' decoder read it again: a whole double below 10²¹ has
-/// neither fraction nor exponent in the text, and so comes back as an integer where 64 bits hold it.
+/// Returns the number after Go's encoder wrote it and Kubernetes' decoder read it again: a whole double below 10²¹ is written
+/// without fraction and exponent, so it becomes an integer if it fits in 64 bits.
 #[must_use]
 pub fn reread(number: &Number) -> Number {
     const INTEGRAL_BELOW: f64 = 1e21;
@@ -143,13 +143,13 @@ pub fn reread(number: &Number) -> Number {
     }
     let whole = number.as_f64().filter(|double| double.fract() == 0.0 && double.abs() < INTEGRAL_BELOW);
     let Some(double) = whole else { return number.clone() };
-    // The digits that tell the double from its neighbours, and zeros.
+    // The shortest digits that identify the double, and zeros.
     let text = double.to_string();
     let integer = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
     integer.unwrap_or_else(|_| number.clone())
 }
 
-/// A document whose numbers were all written and [`reread`].
+/// Returns a document with all numbers [`reread`].
 #[must_use]
 pub fn rewritten(mut value: Value) -> Value {
     rewrite(&mut value);

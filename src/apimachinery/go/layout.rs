@@ -1,5 +1,5 @@
-//! Times as Go's `time.Parse` reads them by the layouts that Kubernetes uses, with its words for those that it does not
-//! read. Whether the instant is in anybody's range is left to callers.
+//! Parses times as Go's `time.Parse` with the layouts that Kubernetes uses, and Go's error messages. Callers check the range of the
+//! instant.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,20 +7,20 @@ use std::str::FromStr;
 use super::instant::{Timestamp, days_in_month, seconds_of};
 use super::quote::OfTime;
 
-/// How a time is written; all but the first are for fields and formats of Kubernetes' own.
+/// The layout of a time; all but the first are for certain fields and formats of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// RFC 3339, a fraction of any length where one is written.
+    /// RFC 3339, with a fraction of any length or none.
     Rfc3339,
     /// RFC 3339 with a fraction of six digits.
     Rfc3339Micro,
     /// A date and a time without an offset, which is UTC.
     Local,
-    /// A day, which begins in UTC.
+    /// A date, which means its beginning in UTC.
     Date,
 }
 
-/// Why Go does not read a text.
+/// Why Go rejects a text.
 #[derive(Clone, Copy, Debug)]
 pub struct ParseError<'t> {
     text: &'t str,
@@ -30,22 +30,22 @@ pub struct ParseError<'t> {
 
 #[derive(Clone, Copy, Debug)]
 enum Problem<'t> {
-    /// The part of the layout that the rest of the text does not begin with.
+    /// The part of the layout that the rest of the text does not match.
     Element(&'static str, &'t str),
     Range(&'static str),
     Extra(&'t str),
 }
 
-/// Reads a text with Go's latitude: one-digit hours, a comma before the fraction, offsets up to 24:60, digits past the
+/// Parses a text as tolerantly as Go: one-digit hours, a comma before the fraction, offsets up to 24:60, digits after the
 /// ninth dropped.
 ///
 /// # Errors
-/// Go's words: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
+/// Go's error message: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
 pub fn parse(layout: Layout, text: &str) -> Result<Timestamp, ParseError<'_>> {
     read(layout, text).map_err(|problem| ParseError { text, layout, problem })
 }
 
-/// Why a text is no time, in Go's words: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
+/// Why a text is not a time, with Go's message: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimestampError(String);
 
@@ -58,10 +58,10 @@ impl fmt::Display for TimestampError {
 impl std::error::Error for TimestampError {}
 
 impl Timestamp {
-    /// Reads a time as Go's `time.Parse` does.
+    /// Parses a time as Go's `time.Parse` does.
     ///
     /// # Errors
-    /// What Go says of a text that it does not read.
+    /// Go's error message.
     pub fn parse(layout: Layout, text: &str) -> Result<Self, TimestampError> {
         parse(layout, text).map_err(|error| TimestampError(error.to_string()))
     }
@@ -96,7 +96,7 @@ fn read(layout: Layout, text: &str) -> Result<Timestamp, Problem<'_>> {
     if !input.0.is_empty() {
         return Err(Problem::Extra(input.0));
     }
-    // Days are compared with their month when all is read.
+    // The day is compared with its month after everything is parsed.
     if day < 1 || day > days_in_month(year, month) {
         return Err(Problem::Range("day"));
     }
@@ -131,7 +131,7 @@ impl fmt::Display for ParseError<'_> {
     }
 }
 
-/// What is left of the text. What is not read is left as it is.
+/// The rest of the text; unchanged after an error.
 struct Input<'t>(&'t str);
 
 impl<'t> Input<'t> {
@@ -140,7 +140,7 @@ impl<'t> Input<'t> {
         Ok(())
     }
 
-    /// A number of `least` to `most` digits; takes as many as there are.
+    /// Parses a number of `least` to `most` digits, as many as there are.
     fn number(&mut self, element: &'static str, least: usize, most: usize) -> Result<i64, Problem<'t>> {
         let count = self.0.bytes().take(most).take_while(u8::is_ascii_digit).count();
         let split = self.0.split_at_checked(count).filter(|_| count >= least);
@@ -149,7 +149,7 @@ impl<'t> Input<'t> {
         Ok(decimal(number.as_bytes()))
     }
 
-    /// A number of up to two digits in a range; Go has read it when it finds that it is out of range.
+    /// Parses a number of up to two digits in a range; Go consumes it before it checks the range.
     fn bounded(
         &mut self,
         element: &'static str,
@@ -161,7 +161,7 @@ impl<'t> Input<'t> {
         if range.contains(&number) { Ok(number) } else { Err(Problem::Range(part)) }
     }
 
-    /// Nanoseconds of `.123` or `,123`, which may stand where the layout has none; zero without.
+    /// Parses nanoseconds of `.123` or `,123`, which may also follow if the layout has none; 0 without a fraction.
     fn fraction(&mut self) -> u32 {
         let Some(after) = self.0.strip_prefix(['.', ',']) else { return 0 };
         let count = after.bytes().take_while(u8::is_ascii_digit).count();
@@ -180,7 +180,7 @@ impl<'t> Input<'t> {
         Ok(nanoseconds(digits.as_bytes()))
     }
 
-    /// `Z` or `±hh:mm`, in seconds.
+    /// Parses `Z` or `±hh:mm` to seconds.
     fn offset(&mut self) -> Result<i32, Problem<'t>> {
         let wrong = Problem::Element("Z07:00", self.0);
         if let Some(rest) = self.0.strip_prefix('Z') {
@@ -195,7 +195,7 @@ impl<'t> Input<'t> {
         }
         let [h1, h2, m1, m2] = digits.map(|b| i32::from(b.wrapping_sub(b'0')));
         let (hours, minutes) = (h1.wrapping_mul(10).wrapping_add(h2), m1.wrapping_mul(10).wrapping_add(m2));
-        // 24 hours and 60 minutes pass, since people write them; ranges are told before a sign that is none.
+        // Go accepts 24 hours and 60 minutes, and reports range errors before an invalid sign.
         if hours > 24 {
             return Err(Problem::Range("time zone offset hour"));
         }

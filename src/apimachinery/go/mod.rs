@@ -1,5 +1,5 @@
-//! Numbers, times, texts and addresses exactly as Go's standard library reads and prints them, because Kubernetes' answers
-//! and messages come from there.
+//! Parses and formats numbers, times, strings and addresses exactly as Go's standard library, which the responses and messages of
+//! Kubernetes depend on.
 //!
 //! | part | Go |
 //! |---|---|

@@ -1,25 +1,25 @@
-//! `netip.ParseAddr` and `netip.ParsePrefix`, with their errors, and what `net.SplitHostPort` takes.
+//! Parses addresses as Go's `netip.ParseAddr` and `netip.ParsePrefix`, with their errors, and checks what `net.SplitHostPort` accepts.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::quote;
 
-/// An address, with whether a zone (`%eth0`) followed it.
+/// An address, and whether a zone (`%eth0`) followed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zoned {
-    /// Without the zone.
+    /// The address without the zone.
     pub address: IpAddr,
-    /// Whether one followed.
+    /// Whether a zone followed.
     pub has_zone: bool,
 }
 
-/// Why a text is no address, in Go's words: `ParseAddr("1.2.3"): IPv4 address too short`.
+/// Why a text is not an address, with Go's message: `ParseAddr("1.2.3"): IPv4 address too short`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressError {
     text: String,
     message: &'static str,
-    /// The rest of the text where the trouble starts; empty where Go does not show it.
+    /// The rest of the text from the error on; empty if Go does not show it.
     at: String,
 }
 
@@ -32,29 +32,29 @@ impl fmt::Display for AddressError {
 
 impl std::error::Error for AddressError {}
 
-/// Why a text is no address with a prefix length, in Go's words: `netip.ParsePrefix("10.0.0.0"): no '/'`.
+/// Why a text is not an address with a prefix length, with Go's message: `netip.ParsePrefix("10.0.0.0"): no '/'`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("netip.ParsePrefix({}): {cause}", quote(.text))]
 pub struct PrefixError {
     text: String,
-    /// What is wrong with it.
+    /// The cause.
     #[source]
     pub cause: PrefixProblem,
 }
 
-/// What may be wrong with an address with a prefix length.
+/// Why an address with a prefix length is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixProblem {
-    /// There is no length.
+    /// There is no prefix length.
     #[error("no '/'")]
     NoSlash,
-    /// What stands before the slash is no address.
+    /// The part before the slash is not an address.
     #[error(transparent)]
     Address(AddressError),
     /// The address has a zone.
     #[error("IPv6 zones cannot be present in a prefix")]
     Zone,
-    /// What stands after the slash is no number.
+    /// The part after the slash is not a number.
     #[error("bad bits after slash: {}", quote(.0))]
     Length(String),
     /// The address does not have that many bits.
@@ -62,7 +62,7 @@ pub enum PrefixProblem {
     TooLong,
 }
 
-/// A message and the rest of the text where the trouble starts.
+/// A message, and the rest of the text from the error on.
 struct Problem<'t> {
     message: &'static str,
     at: &'t str,
@@ -70,10 +70,10 @@ struct Problem<'t> {
 
 type Parsed<'t, T> = Result<T, Problem<'t>>;
 
-/// Reads an address.
+/// Parses an address.
 ///
 /// # Errors
-/// The text is no address.
+/// When the text is not an address.
 pub fn parse_address(text: &str) -> Result<Zoned, AddressError> {
     let parsed = match text.find(['.', ':', '%']).and_then(|at| text.get(at..)) {
         Some(rest) if rest.starts_with('.') => {
@@ -90,10 +90,10 @@ pub fn parse_address(text: &str) -> Result<Zoned, AddressError> {
     })
 }
 
-/// Reads an address with a prefix length, of which bits past the prefix may be set.
+/// Parses an address with a prefix length; bits after the prefix may be set.
 ///
 /// # Errors
-/// The address or the length is none, or they do not go together.
+/// When the address or the length is invalid, or the length is too large for the address.
 pub fn parse_prefix(text: &str) -> Result<(IpAddr, u8), PrefixError> {
     parse_prefix_parts(text).map_err(|cause| PrefixError { text: text.to_owned(), cause })
 }
@@ -167,7 +167,7 @@ fn problem<'t, T>(message: &'static str, at: &'t str) -> Parsed<'t, T> {
     Err(Problem { message, at })
 }
 
-/// Bytes read so far, and where an ellipsis stood.
+/// The bytes parsed so far, and the position of the ellipsis `::`.
 struct V6 {
     bytes: Vec<u8>,
     ellipsis: Option<usize>,
@@ -202,12 +202,12 @@ fn parse_v6(text: &str) -> Parsed<'_, Zoned> {
     address.finish().map(|address| Zoned { address: address.into(), has_zone })
 }
 
-/// Reads one field and the colon after it; none at the end of the address.
+/// Parses one field and the colon after it; None at the end of the address.
 fn parse_v6_field<'t>(text: &'t str, address: &mut V6) -> Parsed<'t, Option<&'t str>> {
     let end = text.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at_checked(end).unwrap_or((text, ""));
     if digits.len() > 4 {
-        // Go stops at the fifth digit, or earlier where the value passes 16 bits, which takes five digits too.
+        // Go stops at the fifth digit; the value can exceed 16 bits only with five digits too.
         return problem("each group must have 4 or less digits", text);
     }
     if digits.is_empty() {
@@ -247,7 +247,7 @@ fn parse_embedded_v4<'t>(text: &'t str, address: &mut V6) -> Parsed<'t, ()> {
 }
 
 impl V6 {
-    /// The address, with zeros where the ellipsis stood.
+    /// Returns the address, with zeros at the ellipsis.
     fn finish<'t>(self) -> Parsed<'t, Ipv6Addr> {
         let missing = 16_usize.saturating_sub(self.bytes.len());
         let mut bytes = self.bytes;
@@ -269,7 +269,7 @@ impl V6 {
     }
 }
 
-/// Whether `net.SplitHostPort` takes a text: `host:port`, `[::1]:port`, with anything for either.
+/// Whether `net.SplitHostPort` accepts a text: `host:port`, `[::1]:port`, with arbitrary parts.
 #[must_use]
 pub fn is_host_and_port(text: &str) -> bool {
     match text.strip_prefix('[') {

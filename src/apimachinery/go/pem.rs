@@ -1,4 +1,4 @@
-//! Blocks of PEM, as Go's `encoding/pem` finds them: anything may stand around them, and a broken one is passed over.
+//! Finds PEM blocks as Go's `encoding/pem`: other text around them is ignored, and an invalid block is skipped.
 
 use super::json;
 
@@ -6,18 +6,18 @@ const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
 
-/// What stands between a beginning and an end.
+/// A decoded block.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Block {
-    /// What its first line says that it is: `CERTIFICATE`.
+    /// Its label: `CERTIFICATE`.
     pub kind: String,
-    /// Whether lines of `name: value` stand before the content.
+    /// Whether headers (`name: value`) precede the contents.
     pub has_headers: bool,
-    /// The content, decoded.
+    /// The decoded contents.
     pub bytes: Vec<u8>,
 }
 
-/// The first block, and what follows it.
+/// Returns the first block, and the text after it.
 ///
 /// ```
 /// use admit_apimachinery::go::pem;
@@ -45,7 +45,7 @@ fn split_line(text: &str) -> (&str, &str) {
     text.split_once('\n').unwrap_or((text, ""))
 }
 
-/// The block of `kind` whose lines `text` begins with, if it has an end of its own before another one begins.
+/// Parses the block of `kind` at the beginning of `text`, if it has an end before another block begins.
 fn body<'t>(kind: &str, text: &'t str) -> Option<(Block, &'t str)> {
     let (mut lines, mut encoded, mut has_headers) = (text, String::new(), false);
     while !lines.is_empty() {

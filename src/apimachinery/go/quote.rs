@@ -1,8 +1,8 @@
-//! `strconv.Quote` and its like: `%q` of texts and of lists.
+//! Quotes strings as Go's `strconv.Quote` and `%q`.
 
 use std::fmt::{self, Write as _};
 
-/// A double-quoted Go string literal; what does not print is escaped.
+/// Returns a double-quoted Go string literal; unprintable characters are escaped.
 ///
 /// ```
 /// # use admit_apimachinery::go::quote;
@@ -19,7 +19,7 @@ pub fn quote(text: &str) -> String {
     quoted
 }
 
-/// Each of the texts [quoted](quote()), with a separator between them.
+/// [Quotes](quote()) each of the texts, and joins them with a separator.
 #[must_use]
 pub fn quote_all<T: AsRef<str>>(texts: impl IntoIterator<Item = T>, separator: &str) -> String {
     let quoted: Vec<String> = texts.into_iter().map(|text| quote(text.as_ref())).collect();
@@ -50,8 +50,8 @@ fn push_escaped(out: &mut String, c: char) {
     };
 }
 
-/// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space. Rust's `escape_debug` escapes all
-/// others, and besides a mark that begins a text: it is asked for one that follows a letter.
+/// Returns Go's `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space. Rust's `escape_debug` escapes
+/// all other characters, and also a mark at the beginning of a text, so it is called with a letter before the character.
 #[must_use]
 pub fn is_print(c: char) -> bool {
     if c.is_ascii() || c.is_whitespace() {
@@ -61,7 +61,7 @@ pub fn is_print(c: char) -> bool {
     text.escape_debug().eq(text.chars())
 }
 
-/// The quotes of Go's package `time`: control characters and what is not ASCII are escaped byte by byte.
+/// Quotes as Go's package `time`: control and non-ASCII characters are escaped byte by byte.
 pub(super) struct OfTime<'t>(pub(super) &'t str);
 
 impl fmt::Display for OfTime<'_> {
@@ -91,7 +91,7 @@ mod tests {
             ("\u{200b}\u{feff}", r#""\u200b\ufeff""#),
             ("\u{1f600}", "\"\u{1f600}\""),
             ("\\", r#""\\""#),
-            // Marks print wherever they stand; what is not assigned does not.
+            // Marks are printed anywhere; unassigned characters are not.
             ("\u{981}a\u{302}\u{fe0f}", "\"\u{981}a\u{302}\u{fe0f}\""),
             ("\u{378}\u{2028}\u{e001}", r#""\u0378\u2028\ue001""#),
         ] {

@@ -1,4 +1,4 @@
-//! Time zones as CEL's accessors take them: an IANA name, or `+hh:mm`.
+//! Resolves time zones as CEL's accessors accept them: an IANA name, or `+hh:mm`.
 
 use std::sync::LazyLock;
 
@@ -6,27 +6,27 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::integer::{NumberError, atoi};
 
-/// Compiled in, so that no answer depends on the machine.
+/// The database is compiled in, so that results do not depend on the machine.
 static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-/// Why a text is no time zone, in Go's words.
+/// Why a text is not a time zone, with Go's message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ZoneError {
-    /// A part of an offset is no number.
+    /// A part of an offset is not a number.
     #[error(transparent)]
     Offset(#[from] NumberError),
     /// The name could lead out of the database's folder.
     #[error("time: invalid location name")]
     Name,
-    /// The database does not have that name.
+    /// The database does not have the name.
     #[error("unknown time zone {0}")]
     Unknown(String),
 }
 
-/// Seconds east of UTC of a zone at an instant.
+/// Returns the offset of a zone at an instant, in seconds east of UTC.
 ///
 /// # Errors
-/// The name is unknown, or the offset malformed.
+/// When the name is unknown, or the offset malformed.
 pub fn offset_at(zone: &str, seconds: i64) -> Result<i64, ZoneError> {
     match zone.split_once(':') {
         Some((hours, minutes)) => fixed(zone, hours, minutes),
@@ -45,18 +45,18 @@ fn named(zone: &str, seconds: i64) -> Result<i64, ZoneError> {
     if matches!(zone, "" | "UTC" | "Local") {
         return Ok(0);
     }
-    // Go refuses names that could leave the database's folder before it looks.
+    // Go rejects names that could lead out of the database's folder before the lookup.
     if zone.starts_with(['/', '\\']) || zone.contains("..") {
         return Err(ZoneError::Name);
     }
     let found = find(zone).ok_or_else(|| ZoneError::Unknown(zone.to_owned()))?;
-    // The last two days of the year 9999 are past the database's range, and under the same rules as the day before.
+    // The last two days of the year 9999 are outside of the database's range, and have the same rules as the day before.
     let seconds = seconds.clamp(jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
     let instant = jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::MAX);
     Ok(i64::from(found.to_offset(instant).seconds()))
 }
 
-/// The database ignores case; Go does not.
+/// Finds a zone, respecting case as Go does; the database ignores it.
 fn find(zone: &str) -> Option<TimeZone> {
     DATABASE.get(zone).ok().filter(|found| found.iana_name() == Some(zone))
 }

@@ -1,5 +1,5 @@
-//! The value of a quantity and its arithmetic. Like Kubernetes' own, an amount is small (an integer and a power of ten)
-//! until an operation overflows, and big from then on; which of the two it is shows, because only small ones convert to
+//! Implements the value of a quantity and its arithmetic. As in Kubernetes, an amount is small (an integer and a power of ten)
+//! until an operation overflows, and big from then on; the difference is visible, because only small amounts convert to
 //! integers.
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use super::QuantityError;
 use super::digits::Digits;
 
-/// How a quantity is written.
+/// The notation of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// `12e6`
@@ -19,33 +19,33 @@ pub enum Format {
     DecimalSi,
 }
 
-/// An exact number.
+/// An exact decimal number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amount<'a> {
     /// `value · 10^exponent`
     Small {
-        /// With its sign.
+        /// The integer, with its sign.
         value: i64,
-        /// Of ten.
+        /// The power of ten.
         exponent: i32,
     },
-    /// `±digits · 10^exponent`, the digits in decimal without leading zeros.
+    /// `±digits · 10^exponent`, with decimal digits without leading zeros.
     Big {
-        /// Whether the number is below zero.
+        /// Whether the number is negative.
         negative: bool,
         /// Decimal digits.
         digits: Cow<'a, str>,
-        /// Of ten.
+        /// The power of ten.
         exponent: i32,
     },
 }
 
-/// A resource quantity. Its text is canonical.
+/// A resource quantity. `Display` writes its canonical form.
 #[derive(Clone, Debug)]
 pub struct Quantity<'a> {
     pub(super) amount: Amount<'a>,
     pub(super) format: Format,
-    /// The text it was read from, where that is canonical.
+    /// The text that it was parsed from, if that is canonical.
     pub(super) text: Option<&'a str>,
 }
 
@@ -55,17 +55,17 @@ impl PartialEq for Quantity<'_> {
     }
 }
 
-/// Digits that an aligned sum may have.
+/// The most digits of a sum.
 const GREATEST_LENGTH: usize = 100_000;
 
 impl<'a> Quantity<'a> {
-    /// A whole number.
+    /// Creates a quantity from an integer.
     #[must_use]
     pub const fn of_integer(value: i64) -> Self {
         Self { amount: Amount::Small { value, exponent: 0 }, format: Format::DecimalExponent, text: None }
     }
 
-    /// The same, with all that it holds of its own.
+    /// Copies all borrowed parts.
     #[must_use]
     pub fn into_owned(self) -> Quantity<'static> {
         let amount = match self.amount {
@@ -74,14 +74,14 @@ impl<'a> Quantity<'a> {
                 Amount::Big { negative, digits: Cow::Owned(digits.into_owned()), exponent }
             }
         };
-        // The text is canonical: it is what is printed without it, too.
+        // The text is canonical, so formatting gives the same without it.
         Quantity { amount, format: self.format, text: None }
     }
 
-    /// The same, with digits of its own put where `keep` says.
+    /// Stores the quantity's own digits with `keep`, such as in an arena.
     ///
     /// # Errors
-    /// Those of `keep`.
+    /// The errors of `keep`.
     pub fn kept<E>(self, keep: impl FnOnce(&str) -> Result<&'a str, E>) -> Result<Self, E> {
         let amount = match self.amount {
             Amount::Big { negative, digits: Cow::Owned(digits), exponent } => {
@@ -92,7 +92,7 @@ impl<'a> Quantity<'a> {
         Ok(Self { amount, ..self })
     }
 
-    /// How the number compares with zero.
+    /// Compares the number with zero.
     #[must_use]
     pub fn sign(&self) -> Ordering {
         match self.amount {
@@ -103,7 +103,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// Order by value; the format does not count.
+    /// Compares by value; the format does not matter.
     #[must_use]
     pub fn compare(&self, other: &Quantity<'_>) -> Ordering {
         let (sign, other_sign) = (self.sign(), other.sign());
@@ -115,7 +115,7 @@ impl<'a> Quantity<'a> {
         if sign == Ordering::Less { order.reverse() } else { order }
     }
 
-    /// The integer, if the amount is small and one.
+    /// Returns the integer if the amount is small and whole.
     #[must_use]
     pub fn as_integer(&self) -> Option<i64> {
         match self.amount {
@@ -124,7 +124,7 @@ impl<'a> Quantity<'a> {
         }
     }
 
-    /// The number in billionths, of which every quantity that was read is a whole number; none where that does not fit.
+    /// Returns the number in billionths, in which every parsed quantity is a whole number; None if that does not fit.
     ///
     /// ```
     /// use admit_apimachinery::quantity::Quantity;
@@ -145,7 +145,7 @@ impl<'a> Quantity<'a> {
         if number.negative { value.checked_neg() } else { Some(value) }
     }
 
-    /// The number times `10^places`, rounded up to an integer, or the nearest that fits: Go's `ScaledValue`.
+    /// Returns the number times `10^places`, rounded up to an integer and limited to the range: Go's `ScaledValue`.
     ///
     /// ```
     /// use admit_apimachinery::quantity::Quantity;
@@ -161,7 +161,7 @@ impl<'a> Quantity<'a> {
         if exponent < 0 {
             number.digits = number.digits.drop_last_rounding_up(distance).0;
         } else if !number.digits.is_zero() {
-            // An i64 has 19 digits: with more zeros the number is as far from fitting.
+            // An i64 has 19 digits: more zeros overflow as well.
             number.digits.append_zeros(distance.min(20));
         }
         let value =
@@ -169,7 +169,7 @@ impl<'a> Quantity<'a> {
         if number.negative { value.saturating_neg() } else { value }
     }
 
-    /// A double near the value: the digits rounded, times the power of ten rounded.
+    /// Returns a double near the value: the rounded digits times the rounded power of ten.
     #[must_use]
     pub fn approximate(&self) -> f64 {
         let (base, exponent) = match &self.amount {
@@ -182,15 +182,15 @@ impl<'a> Quantity<'a> {
         if exponent == 0 { base } else { base * power_of_ten(exponent) }
     }
 
-    /// The sum, in the format of the first that is not zero.
+    /// Returns the sum, in the format of the first operand that is not zero.
     ///
     /// # Errors
-    /// Where writing the sum out would take too many digits.
+    /// When the sum would have too many digits.
     pub fn plus(&self, other: &Self) -> Result<Self, QuantityError> {
         self.combined(other, &other.amount)
     }
 
-    /// The difference, in the format of the first that is not zero.
+    /// Returns the difference, in the format of the first operand that is not zero.
     ///
     /// # Errors
     /// As [`Self::plus`].
@@ -204,7 +204,7 @@ impl<'a> Quantity<'a> {
         self.combined(other, &negated)
     }
 
-    /// Zero takes the format of what is added to it.
+    /// Adds amounts; a zero takes the format of the other operand.
     fn combined(&self, other: &Self, amount: &Amount<'a>) -> Result<Self, QuantityError> {
         let format = if self.sign().is_eq() { other.format } else { self.format };
         let small = match (&self.amount, amount) {
@@ -221,7 +221,7 @@ impl<'a> Quantity<'a> {
     }
 }
 
-/// At the smaller of two exponents; none on overflow.
+/// Adds at the smaller of two exponents; None on overflow.
 fn add_small((x, ex): (i64, i32), (y, ey): (i64, i32)) -> Option<(i64, i32)> {
     if y == 0 {
         return Some((x, ex));
@@ -235,13 +235,13 @@ fn add_small((x, ex): (i64, i32), (y, ey): (i64, i32)) -> Option<(i64, i32)> {
     Some((x.checked_add(y)?, exponent))
 }
 
-/// `value · 10^places`; none on overflow or for fewer than zero places.
+/// Returns `value · 10^places`; None on overflow or for negative `places`.
 pub(super) fn scaled_up(value: i64, places: i32) -> Option<i64> {
     let places = u32::try_from(places).ok()?;
     if value == 0 { Some(0) } else { value.checked_mul(10_i64.checked_pow(places)?) }
 }
 
-/// At the smaller of two exponents, whatever that takes, within reason.
+/// Adds at the smaller of two exponents, with as many digits as that takes up to a limit.
 fn add_big<'a>(x: &Amount<'_>, y: &Amount<'_>) -> Result<Amount<'a>, QuantityError> {
     let (x, y) = (Magnitude::of(x), Magnitude::of(y));
     let exponent = x.exponent.min(y.exponent);
@@ -256,7 +256,7 @@ fn add_big<'a>(x: &Amount<'_>, y: &Amount<'_>) -> Result<Amount<'a>, QuantityErr
     Ok(Amount::Big { negative, digits: digits.text().into(), exponent })
 }
 
-/// An amount with its digits at hand.
+/// An amount with its decimal digits.
 pub(super) struct Magnitude {
     pub(super) negative: bool,
     pub(super) digits: Digits,
@@ -277,12 +277,12 @@ impl Magnitude {
         }
     }
 
-    /// The power of ten just above the number.
+    /// Returns the smallest power of ten above the number.
     fn top(&self) -> i64 {
         i64::try_from(self.digits.len()).unwrap_or(i64::MAX).saturating_add(i64::from(self.exponent))
     }
 
-    /// With a smaller exponent and more digits.
+    /// Returns the same number with a smaller exponent and more digits.
     fn aligned(mut self, exponent: i32) -> Result<Self, QuantityError> {
         let places = usize::try_from(self.exponent.saturating_sub(exponent)).unwrap_or(0);
         if places > GREATEST_LENGTH && !self.digits.is_zero() {
@@ -294,7 +294,7 @@ impl Magnitude {
     }
 }
 
-/// Go's `math.Pow10`: two table entries multiplied or divided, so not always the nearest double.
+/// Returns Go's `math.Pow10`: two table entries multiplied or divided, so not always the nearest double.
 fn power_of_ten(exponent: i32) -> f64 {
     const STEP: u32 = 32;
     let entry = |n: u32| format!("1e{n}").parse::<f64>().unwrap_or(f64::INFINITY);

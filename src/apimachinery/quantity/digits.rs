@@ -1,15 +1,15 @@
-//! Natural numbers of any size in decimal, for quantities past 64 bits: scaling by powers of ten is the common case, so
-//! a digit a byte is both simple and quick enough. Lengths are bounded by the text a number was read from and by the
-//! exponents that the callers admit.
+//! Implements natural numbers of any size in decimal, for quantities above 64 bits: scaling by powers of ten is the common case, so
+//! one digit per byte is both simple and quick enough. Lengths are limited by the text that a number was parsed from and by the
+//! exponents that callers allow.
 
 use std::cmp::Ordering;
 
-/// Digits from the greatest place down, without leading zeros; none for zero.
+/// The digits, the most significant first, without leading zeros; empty for zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Digits(Vec<u8>);
 
 impl Digits {
-    /// Of ASCII digits; anything else is skipped.
+    /// Parses ASCII digits; other characters are skipped.
     pub(super) fn parse(text: &str) -> Self {
         let digits = text.bytes().filter(u8::is_ascii_digit).map(|byte| byte.wrapping_sub(b'0'));
         Self(digits.skip_while(|digit| *digit == 0).collect())
@@ -31,7 +31,7 @@ impl Digits {
         self.len().cmp(&other.len()).then_with(|| self.0.cmp(&other.0))
     }
 
-    /// The order of two numbers with the point before the first digit: `0.15` and `0.149`.
+    /// Compares two numbers with the decimal point before the first digit: `0.15` and `0.149`.
     pub(super) fn compare_from_top(&self, other: &Self) -> Ordering {
         let length = self.len().max(other.len());
         let padded = |digits: &Self| -> Vec<u8> {
@@ -40,14 +40,14 @@ impl Digits {
         padded(self).cmp(&padded(other))
     }
 
-    /// Times a power of ten.
+    /// Multiplies by a power of ten.
     pub(super) fn append_zeros(&mut self, count: usize) {
         if !self.is_zero() {
             self.0.resize(self.len().saturating_add(count), 0);
         }
     }
 
-    /// Without the last `count` digits, rounded up if one of them is not zero; and whether none was.
+    /// Drops the last `count` digits, rounding up if one of them is not zero; also returns whether all were.
     pub(super) fn drop_last_rounding_up(&self, count: usize) -> (Self, bool) {
         let (kept, dropped) = self.0.split_at_checked(self.len().saturating_sub(count)).unwrap_or((&[], &[]));
         let exact = dropped.iter().all(|digit| *digit == 0);
@@ -55,7 +55,7 @@ impl Digits {
         if exact { (kept, true) } else { (kept.plus(&Self(vec![1])), false) }
     }
 
-    /// Without zeros at the end; and how many there were.
+    /// Drops trailing zeros; also returns how many.
     pub(super) fn without_trailing_zeros(mut self) -> (Self, usize) {
         let before = self.len();
         while self.0.pop_if(|digit| *digit == 0).is_some() {}
@@ -79,7 +79,7 @@ impl Digits {
         Self::from_reversed(sum)
     }
 
-    /// The difference; `other` is at most `self`.
+    /// Subtracts `other`, which is at most `self`.
     pub(super) fn minus(&self, other: &Self) -> Self {
         let mut difference = Vec::with_capacity(self.len());
         let mut y = other.0.iter().rev();
@@ -92,7 +92,7 @@ impl Digits {
         Self::from_reversed(difference)
     }
 
-    /// Times a factor of at most 2^60.
+    /// Multiplies by a factor of at most 2^60.
     pub(super) fn times(&self, factor: u64) -> Self {
         let mut product = Vec::with_capacity(self.len().saturating_add(19));
         let mut carry = 0_u64;
@@ -108,7 +108,7 @@ impl Digits {
         Self::from_reversed(product)
     }
 
-    /// Divided by 1024, if that leaves no rest.
+    /// Divides by 1024, if that leaves no remainder.
     pub(super) fn divided_by_1024(&self) -> Option<Self> {
         let mut quotient = Vec::with_capacity(self.len());
         let mut rest = 0_u64;

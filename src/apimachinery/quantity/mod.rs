@@ -1,4 +1,4 @@
-//! Resource quantities: what is written, the exact number, its canonical text, and sums.
+//! Parses, adds and formats resource quantities exactly, in their canonical form.
 
 mod amount;
 mod digits;
@@ -9,16 +9,16 @@ use std::fmt;
 
 pub use amount::{Amount, Format, Quantity};
 
-/// Why there is no quantity, in Kubernetes' words.
+/// Why a text is not a quantity, with Kubernetes' messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantityError {
-    /// The text is no number with a suffix.
+    /// The text is not a number with a suffix.
     Form,
-    /// The number is none, or would take too many digits to write out.
+    /// The number is invalid, or would have too many digits.
     Number,
-    /// No such suffix.
+    /// The suffix is unknown.
     Suffix,
-    /// A sum would take too many digits to write out.
+    /// A sum would have too many digits.
     TooFarApart,
 }
 
@@ -65,9 +65,9 @@ mod tests {
             ("1.5Gi", "1536Mi"),
             ("129e6", "129e6"),
             ("1e30", "1e30"),
-            // However many zeros: they are not written.
+            // Any number of zeros is possible: they are not written.
             ("2e2000000000", "200e1999999998"),
-            // Finer than nano is rounded away from zero.
+            // Digits after nano are rounded away from zero.
             ("0.0000000001", "1n"),
             ("-0.0000000001", "-1n"),
         ] {

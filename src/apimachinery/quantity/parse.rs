@@ -1,24 +1,24 @@
-//! Reading quantities, with Kubernetes' latitude (`+` is zero) and limits (nothing finer than nano; binary amounts end
-//! at the greatest 64-bit integer).
+//! Parses quantities, as tolerantly as Kubernetes (`+` is zero) and with its limits (nothing finer than nano; binary amounts end
+//! at the largest 64-bit integer).
 
 use super::QuantityError;
 use super::amount::{Amount, Format, Quantity};
 use super::digits::Digits;
 
-/// The finest power of ten.
+/// The smallest power of ten.
 const NANO: i32 = -9;
-/// Decimal digits that a small amount may have.
+/// The most decimal digits of a small amount.
 const SMALL_DIGITS: i32 = 18;
-/// Powers of ten past which a number that is not small is refused: writing it out would take that many digits.
+/// The largest power of ten of a big number: it would be written with that many digits.
 const GREATEST_EXPONENT: i32 = 10_000;
 
-/// A quantity's text in its parts.
+/// The parts of a quantity's text.
 struct Parts<'t> {
     negative: bool,
-    /// Without leading zeros; `0` if there is nothing else.
+    /// The digits before the point without leading zeros; `0` if there are none.
     whole: &'t str,
     fraction: &'t str,
-    /// Whether there was a digit at all, leading zeros included.
+    /// Whether there is any digit, including leading zeros.
     has_digits: bool,
     suffix: &'t str,
 }
@@ -30,7 +30,7 @@ enum Base {
 }
 
 impl<'a> Quantity<'a> {
-    /// Reads a quantity.
+    /// Parses a quantity.
     ///
     /// ```
     /// use admit_apimachinery::quantity::Quantity;
@@ -39,7 +39,7 @@ impl<'a> Quantity<'a> {
     /// ```
     ///
     /// # Errors
-    /// Which part of the text is no part of a quantity.
+    /// When a part of the text is invalid.
     pub fn parse(text: &'a str) -> Result<Self, QuantityError> {
         if text.is_empty() {
             return Err(QuantityError::Form);
@@ -108,7 +108,7 @@ fn suffix(text: &str) -> Option<(Base, i32, Format)> {
         "Ei" => binary(60),
         _ => {
             let exponent = text.strip_prefix(['e', 'E'])?.parse::<i64>().ok()?;
-            // Cut to 32 bits as the reference cuts it.
+            // Truncated to 32 bits, as in the reference.
             #[expect(clippy::cast_possible_truncation, reason = "the reference's own conversion")]
             let exponent = exponent as i32;
             Some((Base::Ten, exponent, Format::DecimalExponent))
@@ -116,7 +116,7 @@ fn suffix(text: &str) -> Option<(Base, i32, Format)> {
     }
 }
 
-/// The amount in 64 bits, if it surely fits.
+/// Returns the amount as a 64-bit integer, if it surely fits.
 fn parse_small(parts: &Parts<'_>, base: Base, exponent: i32) -> Option<Amount<'static>> {
     let digits = i32::try_from(parts.whole.len().saturating_add(parts.fraction.len())).ok()?;
     let places = i32::try_from(parts.fraction.len()).ok()?;
@@ -137,7 +137,7 @@ fn parse_small(parts: &Parts<'_>, base: Base, exponent: i32) -> Option<Amount<'s
     Some(Amount::Small { value: if parts.negative { value.wrapping_neg() } else { value }, exponent })
 }
 
-/// Whether the text of a small amount is kept as it is.
+/// Whether the text of a small amount is canonical.
 fn is_canonical(parts: &Parts<'_>, exponent: i32, format: Format) -> bool {
     let digits = format!("{}{}", parts.whole, parts.fraction);
     match format {
@@ -186,7 +186,7 @@ fn parse_big<'a>(
     Ok(Quantity { amount, format, text: None })
 }
 
-/// The digits of `digits · 10^exponent` at the finest power, rounded away from zero.
+/// Returns the digits of `digits · 10^exponent` in nano, rounded away from zero.
 fn at_nano(mut digits: Digits, exponent: i32) -> Result<Digits, QuantityError> {
     let shift = exponent.saturating_sub(NANO);
     let places = usize::try_from(shift.unsigned_abs()).unwrap_or(usize::MAX);

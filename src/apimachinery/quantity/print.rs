@@ -1,4 +1,4 @@
-//! Writing quantities in canonical form: no trailing zeros, exponents that are multiples of three, a suffix where the
+//! Formats quantities in canonical form: no trailing zeros, exponents that are multiples of three, a suffix if the
 //! format has one.
 
 use std::fmt;
@@ -16,7 +16,7 @@ impl fmt::Display for Quantity<'_> {
         }
         let number = Magnitude::of(&self.amount);
         let sign = if number.negative { "-" } else { "" };
-        // Only a binary number is written out, whose exponents are small: others may have any number of zeros.
+        // Only binary numbers are expanded, whose exponents are small: others may have any number of zeros.
         let binary_form = match self.format {
             Format::BinarySi if !self.is_within_a_kilo() => whole(&number).map(binary),
             _ => None,
@@ -41,7 +41,7 @@ impl Quantity<'_> {
     }
 }
 
-/// The digits of a number without fraction.
+/// Returns the digits of a number without a fraction.
 fn whole(number: &Magnitude) -> Option<Digits> {
     let places = usize::try_from(number.exponent.unsigned_abs()).unwrap_or(usize::MAX);
     if number.exponent < 0 {
@@ -59,7 +59,7 @@ fn binary(mut digits: Digits) -> (Digits, String) {
         digits = quotient;
         exponent = exponent.saturating_add(1);
     }
-    // Past the last suffix the reference writes none.
+    // After the last suffix the reference writes none.
     let suffix = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].get(exponent).copied().unwrap_or_default();
     (digits, suffix.to_owned())
 }
@@ -72,7 +72,7 @@ fn in_thousands(number: &Magnitude) -> (Digits, i64) {
     (digits, exponent.saturating_sub(excess))
 }
 
-/// Outside its suffixes the reference writes none.
+/// Returns the suffix; like the reference, an empty one outside of the known range.
 const fn decimal_suffix(exponent: i64) -> &'static str {
     match exponent {
         -9 => "n",

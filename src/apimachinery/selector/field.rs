@@ -1,39 +1,39 @@
-//! Field selectors, as texts have them. Which fields a resource is selected by is a server's knowledge.
+//! Parses field selectors. Servers know which fields a resource can be selected by.
 
-/// One condition on one field.
+/// A condition on one field.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FieldTerm {
-    /// `metadata.name`.
+    /// The path of the field, `metadata.name`.
     pub path: String,
-    /// Without escapes.
+    /// The value without escapes.
     pub value: String,
     /// Whether the field must have the value, or must not.
     pub equal: bool,
 }
 
-/// Why a text is no field selector, in the words of Kubernetes' parser.
+/// Why a text is not a field selector, with the messages of Kubernetes' parser.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldSelectorError {
     /// A term has no operator.
     #[error("invalid selector: '{text}'; can't understand '{term}'")]
     Term {
-        /// All of it.
+        /// The whole text.
         text: String,
-        /// The part without an operator.
+        /// The term without an operator.
         term: String,
     },
-    /// A backslash stands before a character that needs none, or at the end.
+    /// A backslash precedes a character that needs none, or ends the text.
     #[error("invalid field selector: invalid escape sequence: \\{}", .0.map(String::from).unwrap_or_default())]
     Escape(Option<char>),
-    /// A comma or an equals sign stands in a value without a backslash. Go prints the rune as the number that it is.
+    /// A value contains a comma or an equals sign without a backslash. Go prints the rune as a number.
     #[error("invalid field selector: unescaped character in value: {}", u32::from(*.0))]
     Unescaped(char),
 }
 
-/// Reads a text such as `metadata.name=a,spec.nodeName!=`.
+/// Parses a text such as `metadata.name=a,spec.nodeName!=`.
 ///
 /// # Errors
-/// The text is no field selector.
+/// When the text is not a field selector.
 pub fn field_terms(text: &str) -> Result<Vec<FieldTerm>, FieldSelectorError> {
     let mut terms = Vec::new();
     for part in split_terms(text) {
@@ -49,7 +49,7 @@ pub fn field_terms(text: &str) -> Result<Vec<FieldTerm>, FieldSelectorError> {
         };
         let path = part.get(..at).unwrap_or_default().to_owned();
         let value = unescaped(part.get(at.saturating_add(operator.len())..).unwrap_or_default())?;
-        // Upstream drops a term that says nothing on either side.
+        // Upstream drops a term that is empty on both sides.
         if path.is_empty() && value.is_empty() {
             continue;
         }
@@ -58,7 +58,7 @@ pub fn field_terms(text: &str) -> Result<Vec<FieldTerm>, FieldSelectorError> {
     Ok(terms)
 }
 
-/// Parts between commas that no backslash escapes.
+/// Splits at commas without a backslash.
 fn split_terms(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut escaped = false;

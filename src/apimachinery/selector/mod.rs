@@ -1,4 +1,4 @@
-//! Label and field selectors: read from documents and from texts, in Kubernetes' words where a text is none, and asked of labels.
+//! Parses label and field selectors, in documents and as text, with Kubernetes' error messages, and matches them against labels.
 
 mod field;
 mod parse;
@@ -10,10 +10,10 @@ use serde_json::Value;
 pub use field::{FieldSelectorError, FieldTerm, field_terms};
 pub use parse::SelectorError;
 
-/// Lists from this length on are looked up in, not gone through: a list of objects asks for each of them.
+/// From this length on, lists are searched with a hash set, since listing many objects searches them often.
 const LONG: usize = 16;
 
-/// Conditions on labels, all of which must hold. The empty one selects everything.
+/// A label selector: conditions that must all hold. An empty one selects everything.
 ///
 /// ```
 /// use admit_apimachinery::selector::LabelSelector;
@@ -29,52 +29,52 @@ pub struct LabelSelector {
     requirements: Vec<Requirement>,
 }
 
-/// One condition on the value of one label.
+/// A condition on one label.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Requirement {
-    /// Of the label.
+    /// The key of the label.
     pub key: String,
-    /// What is asked of its value.
+    /// How its value is compared.
     pub operator: SelectorOperator,
-    /// Empty for `Exists` and `DoesNotExist`, one for comparisons.
+    /// The values: none for `Exists` and `DoesNotExist`, one for comparisons.
     pub values: Vec<String>,
-    /// Long lists of values, to be looked up; empty otherwise.
+    /// The values of a long list; empty otherwise.
     lookup: HashSet<String>,
 }
 
-/// What a requirement asks of the value of its label.
+/// How the value of a label is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SelectorOperator {
-    /// It is one of the values.
+    /// The value is in the list.
     In,
-    /// It is none of them, or there is no such label.
+    /// The value is not in the list, or the label is missing.
     NotIn,
-    /// There is one.
+    /// The label exists.
     Exists,
-    /// There is none.
+    /// The label is missing.
     DoesNotExist,
-    /// It is a greater integer; in texts only.
+    /// The value is a greater integer; only in the text form.
     GreaterThan,
-    /// It is a smaller integer; in texts only.
+    /// The value is a smaller integer; only in the text form.
     LessThan,
 }
 
 impl LabelSelector {
-    /// Of these requirements.
+    /// Creates a selector from requirements.
     #[must_use]
     pub fn new(requirements: Vec<Requirement>) -> Self {
         Self { requirements }
     }
 
-    /// Reads a text such as `app in (a, b), !old`; the requirements are then in the order of their keys.
+    /// Parses a text such as `app in (a, b), !old`, and sorts the requirements by key.
     ///
     /// # Errors
-    /// The text is no label selector.
+    /// When the text is not a label selector.
     pub fn parse(text: &str) -> Result<Self, SelectorError> {
         parse::requirements(text).map(Self::new)
     }
 
-    /// Reads a selector that was found valid when it was stored; what says nothing known is left out.
+    /// Reads a selector that was validated when it was stored; unknown parts are ignored.
     #[must_use]
     pub fn read(selector: &Value) -> Self {
         let text = |value: &Value, field: &str| {
@@ -95,12 +95,12 @@ impl LabelSelector {
         Self::new(labels.chain(expressions).collect())
     }
 
-    /// The labels that are looked at.
+    /// Returns the keys of the labels that matter.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.requirements.iter().map(|requirement| requirement.key.as_str())
     }
 
-    /// All of them must hold.
+    /// Returns the requirements, all of which must hold.
     pub fn requirements(&self) -> impl Iterator<Item = &Requirement> {
         self.requirements.iter()
     }
@@ -111,12 +111,12 @@ impl LabelSelector {
         self.requirements.is_empty()
     }
 
-    /// Whether labels are selected of which `label` gives the value by the key.
+    /// Whether labels are selected; `label` returns the value of a key.
     pub fn selects<'v>(&self, label: impl Fn(&str) -> Option<&'v str>) -> bool {
         self.requirements.iter().all(|requirement| requirement.holds(label(&requirement.key)))
     }
 
-    /// Whether the `metadata.labels` of `object` are selected; without an object there are none.
+    /// Whether the `metadata.labels` of `object` are selected; without an object there are no labels.
     #[must_use]
     pub fn matches_labels_of(&self, object: Option<&Value>) -> bool {
         let labels = object.and_then(|object| object.get("metadata")?.get("labels"));
@@ -125,19 +125,19 @@ impl LabelSelector {
 }
 
 impl Requirement {
-    /// `values` as the operator needs them.
+    /// Creates a requirement; the number of `values` must fit the operator.
     #[must_use]
     pub fn new(key: String, operator: SelectorOperator, values: Vec<String>) -> Self {
         let lookup = if values.len() < LONG { HashSet::new() } else { values.iter().cloned().collect() };
         Self { key, operator, values, lookup }
     }
 
-    /// Whether it holds where the label has this value, or none.
+    /// Whether the requirement holds for the value of the label; None if it is missing.
     #[must_use]
     pub fn holds(&self, value: Option<&str>) -> bool {
         match self.operator {
             SelectorOperator::In => value.is_some_and(|value| self.lists(value)),
-            // A label that is absent is in no list.
+            // A missing label is in no list.
             SelectorOperator::NotIn => !value.is_some_and(|value| self.lists(value)),
             SelectorOperator::Exists => value.is_some(),
             SelectorOperator::DoesNotExist => value.is_none(),
@@ -153,14 +153,14 @@ impl Requirement {
         }
     }
 
-    /// The value and the bound, where both are integers.
+    /// Returns the value and the bound, if both are integers.
     fn compared(&self, value: Option<&str>) -> Option<(i64, i64)> {
         Some((value?.parse().ok()?, self.values.first()?.parse().ok()?))
     }
 }
 
 impl SelectorOperator {
-    /// The operator of that name in a document.
+    /// Returns the operator with this name in documents.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {

@@ -1,32 +1,32 @@
-//! The text form of label selectors, read as Kubernetes' parser reads it.
+//! Parses the text form of label selectors as Kubernetes does.
 
 use super::{Requirement, SelectorOperator};
 use crate::labels;
 use crate::status::StatusCause;
 
-/// Why a text is no label selector, in the words of Kubernetes' parser.
+/// Why a text is not a label selector, with the messages of Kubernetes' parser.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SelectorError {
-    /// Something else should stand there.
+    /// Another token was expected.
     #[error("found '{found}', expected: {expected}")]
     Unexpected {
-        /// What stands there; empty at the end of the text.
+        /// The token that was found; empty at the end of the text.
         found: String,
-        /// What could.
+        /// The expected tokens.
         expected: &'static str,
     },
-    /// No list follows an operator that takes one.
+    /// An operator that needs a list is not followed by one.
     #[error("found '{0}' expected: '('")]
     NoList(String),
-    /// A key or a value is none.
+    /// A key or a value is invalid.
     #[error("{0}")]
     Invalid(StatusCause),
-    /// One requirement is wrong.
+    /// A requirement is invalid.
     #[error("unable to parse requirement: {0}")]
     Requirement(Box<Self>),
 }
 
-/// The requirements in the order of their keys.
+/// Parses the requirements, sorted by key.
 ///
 /// # Errors
 /// As [`LabelSelector::parse`](super::LabelSelector::parse).
@@ -59,10 +59,10 @@ fn check(requirement: &Requirement) -> Result<(), SelectorError> {
     Ok(())
 }
 
-/// Longer symbols stand before those that they begin with.
+/// The symbols; longer ones precede their prefixes.
 const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
 
-/// The parts of a text: a word, which is no symbol and not empty, a symbol, or nothing at the end.
+/// Splits a text into tokens: a word, a symbol, or an empty one at the end.
 struct Parser<'t> {
     rest: &'t str,
 }
@@ -157,7 +157,7 @@ impl<'t> Parser<'t> {
         if values.is_empty() {
             values.push(String::new());
         }
-        // Upstream keeps a set, and lists it in order.
+        // Upstream keeps a sorted set.
         values.sort_unstable();
         values.dedup();
         Ok(values)

@@ -1,4 +1,4 @@
-//! What single fields have to do with a failure.
+//! Defines the causes of a failure: errors about single fields.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,18 +10,18 @@ use crate::field_error::{BadValue, FieldError, FieldErrorKind};
 use crate::findings::{Finding, and_more};
 use crate::go;
 
-/// An entry of `status.details.causes`: one field that is wrong, and one part of the message of an `Invalid` status.
+/// An entry of `status.details.causes`: an error about one field, which is also a part of the message of an `Invalid` status.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct StatusCause {
     /// `FieldValueInvalid`, `FieldValueRequired`, …
     pub reason: Cow<'static, str>,
-    /// The text after the field: `Invalid value: "x": must be lower case`.
+    /// The message without the field: `Invalid value: "x": must be lower case`.
     pub message: String,
-    /// `spec.containers[0].image`; `<nil>` where Kubernetes names no field.
+    /// The field's path, `spec.containers[0].image`; `<nil>` if Kubernetes names no field.
     pub field: String,
 }
 
-/// A document's value as it stands in a field error's text: the members of an object in their order.
+/// Formats a value for the message of a field error; the members of objects keep their order.
 #[must_use]
 pub fn shown(value: &Value) -> String {
     match value {
@@ -36,65 +36,65 @@ fn as_shown(value: &Value) -> BadValue {
     BadValue::Verbatim(shown(value))
 }
 
-/// The causes of field errors about a document's values.
+/// Creates causes for field errors about values of a document.
 impl StatusCause {
-    /// The value breaks a rule, which `detail` tells.
+    /// Creates the cause for a value that violates a rule, which `detail` explains.
     #[must_use]
     pub fn invalid(field: impl fmt::Display, value: &Value, detail: &str) -> Self {
         FieldError::invalid(field, as_shown(value), detail).cause()
     }
 
-    /// The field is absent or empty.
+    /// Creates the cause for a field that is absent or empty.
     #[must_use]
     pub fn required(field: impl fmt::Display, detail: &str) -> Self {
         FieldError::required(field, detail).cause()
     }
 
-    /// The field may not be there, or not change.
+    /// Creates the cause for a field that must be absent, or must not change.
     #[must_use]
     pub fn forbidden(field: impl fmt::Display, detail: &str) -> Self {
         FieldError::forbidden(field, detail).cause()
     }
 
-    /// The value is none of those that there are.
+    /// Creates the cause for a value that is not supported.
     #[must_use]
     pub fn unsupported(field: impl fmt::Display, value: &Value, supported: &[&str]) -> Self {
         FieldError::not_supported(field, as_shown(value), supported.iter().copied()).cause()
     }
 
-    /// What the value refers to is not there.
+    /// Creates the cause for a reference to something that does not exist.
     #[must_use]
     pub fn not_found(field: impl fmt::Display, value: &Value) -> Self {
         FieldError::new(FieldErrorKind::NotFound, field, as_shown(value), "").cause()
     }
 
-    /// More bytes than there may be.
+    /// Creates the cause for a value that is too long.
     #[must_use]
     pub fn too_long(field: impl fmt::Display, limit: usize) -> Self {
         FieldError::too_long(field, i64::try_from(limit).unwrap_or(i64::MAX)).cause()
     }
 
-    /// `count` items where there may be `limit`.
+    /// Creates the cause for `count` items if `limit` are allowed.
     #[must_use]
     pub fn too_many(field: impl fmt::Display, count: usize, limit: usize) -> Self {
         let number = |count| i64::try_from(count).unwrap_or(i64::MAX);
         FieldError::too_many(field, number(count), number(limit)).cause()
     }
 
-    /// The value is there twice.
+    /// Creates the cause for a value that occurs twice.
     #[must_use]
     pub fn duplicate(field: impl fmt::Display, value: &Value) -> Self {
         FieldError::duplicate(field, as_shown(value)).cause()
     }
 
-    /// Whether rules are left unchecked where it was found, as [`FieldErrorKind::blocks_rules`] has it.
+    /// Whether rules are not evaluated after this error, by [`FieldErrorKind::blocks_rules`].
     #[must_use]
     pub fn blocks_rules(&self) -> bool {
         self.more().is_some()
             || FieldErrorKind::of_reason(&self.reason).is_some_and(FieldErrorKind::blocks_rules)
     }
 
-    /// As details list it: without the parts that it does not have.
+    /// Returns the entry of the details, without empty members.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let Self { reason, message, field } = self;
@@ -107,7 +107,7 @@ impl Finding for StatusCause {
         self.reason.len().saturating_add(self.field.len()).saturating_add(self.message.len())
     }
 
-    /// Has neither field nor reason.
+    /// Creates a cause with neither field nor reason.
     fn and_more(count: usize) -> Self {
         Self { reason: "".into(), field: String::new(), message: and_more(count) }
     }
@@ -120,7 +120,7 @@ impl Finding for StatusCause {
 }
 
 impl FieldError {
-    /// The cause that a `Status` lists for this error.
+    /// Returns the cause in a `Status` for this error.
     #[must_use]
     pub fn cause(&self) -> StatusCause {
         StatusCause { reason: self.kind.reason().into(), message: self.body(), field: self.field.clone() }

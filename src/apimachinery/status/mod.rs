@@ -1,4 +1,4 @@
-//! `metav1.Status`: how a server tells a failure, why in a word, and what single fields have to do with it.
+//! Defines `metav1.Status`, a failure as servers report it: its reason, its message, and errors about single fields.
 
 mod cause;
 
@@ -11,7 +11,7 @@ pub use cause::{StatusCause, shown};
 use crate::field_error::together;
 use crate::go;
 
-/// A reason each with its HTTP code, and with what is said by it.
+/// Defines the reasons, each with its HTTP status code and documentation.
 macro_rules! reasons {
     ($($name:ident $code:literal $meaning:literal,)*) => {
         /// Why a request fails, in the one word that clients compare.
@@ -21,7 +21,7 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// As statuses have it.
+            /// Returns the reason as in a status.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -29,7 +29,7 @@ macro_rules! reasons {
                 }
             }
 
-            /// The HTTP code that goes with the reason.
+            /// Returns the HTTP status code for the reason.
             #[must_use]
             pub const fn code(self) -> u16 {
                 match self {
@@ -60,7 +60,7 @@ reasons! {
     Timeout 504 "It took too long.",
 }
 
-/// A failure, as clients get it.
+/// A failure as clients receive it.
 ///
 /// ```
 /// use admit_apimachinery::status::{Status, StatusCause};
@@ -71,47 +71,47 @@ reasons! {
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Status {
-    /// Of HTTP.
+    /// The HTTP status code.
     pub code: u16,
-    /// Mostly that of a [`Reason`]; empty where Kubernetes has none.
+    /// Usually that of a [`Reason`]; empty if Kubernetes has none.
     pub reason: Cow<'static, str>,
-    /// For people.
+    /// The message for people.
     pub message: String,
-    /// What it is about, where that is told.
+    /// The details, if there are any.
     pub details: Option<StatusDetails>,
 }
 
 /// What a [`Status`] is about; empty parts are not written.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct StatusDetails {
-    /// The object's.
+    /// The object's name.
     pub name: String,
-    /// Of the resource.
+    /// The API group of the resource.
     pub group: String,
     /// The plural resource name in denials of admission, the kind in those of validation.
     pub kind: String,
-    /// The object's.
+    /// The object's uid.
     pub uid: String,
-    /// What single fields have to do with it.
+    /// Errors about single fields.
     pub causes: Vec<StatusCause>,
-    /// When the client may ask again; 0 says nothing of it.
+    /// When the client may retry; 0 if that is unknown.
     pub retry_after_seconds: u32,
 }
 
 impl Status {
-    /// A failure without details, with the reason's own code.
+    /// Creates a failure without details, with the status code of the reason.
     #[must_use]
     pub fn new(reason: Reason, message: impl Into<String>) -> Self {
         Self { code: reason.code(), reason: reason.as_str().into(), message: message.into(), details: None }
     }
 
-    /// The same with details.
+    /// Sets the details.
     #[must_use]
     pub fn with(self, details: StatusDetails) -> Self {
         Self { details: Some(details), ..self }
     }
 
-    /// 422: `Widget.example.dev "name" is invalid: …`. An empty kind is printed as Kubernetes prints it, as nothing.
+    /// Creates a failure 422: `Widget.example.dev "name" is invalid: …`. An empty kind is printed as nothing, as in Kubernetes.
     #[must_use]
     pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<StatusCause>) -> Self {
         let mut message = invalid_subject(group, kind, name);
@@ -129,20 +129,20 @@ impl Status {
         })
     }
 
-    /// What fields have to do with it.
+    /// Returns the errors about single fields.
     #[must_use]
     pub fn causes(&self) -> &[StatusCause] {
         self.details.as_ref().map_or(&[], |details| &details.causes)
     }
 
-    /// The document that a client gets.
+    /// Returns the document that a client receives.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let types = [("kind".to_owned(), "Status".into()), ("apiVersion".to_owned(), "v1".into())];
         Value::Object(types.into_iter().chain(self.fields()).collect())
     }
 
-    /// The same within another document, which does not say its type.
+    /// Returns the members for a status within another document, without its type.
     #[must_use]
     pub fn fields(&self) -> Map<String, Value> {
         let mut fields = Map::new();
@@ -160,7 +160,7 @@ impl Status {
     }
 }
 
-/// How the message of an `Invalid` status begins: `Widget.example.dev "name" is invalid`.
+/// Returns the beginning of the message of an `Invalid` status: `Widget.example.dev "name" is invalid`.
 #[must_use]
 pub fn invalid_subject(group: &str, kind: &str, name: &str) -> String {
     let dot = if group.is_empty() { "" } else { "." };
@@ -168,7 +168,7 @@ pub fn invalid_subject(group: &str, kind: &str, name: &str) -> String {
 }
 
 impl StatusDetails {
-    /// As a status has them.
+    /// Returns the details as in a status.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let Self { name, group, kind, uid, causes, retry_after_seconds } = self;
@@ -183,7 +183,7 @@ impl StatusDetails {
     }
 }
 
-/// The members that say something.
+/// Returns the members that are not empty.
 fn written<const N: usize>(members: [(&str, &str); N]) -> Map<String, Value> {
     let members = members.into_iter().filter(|(_, text)| !text.is_empty());
     members.map(|(key, text)| (key.to_owned(), text.into())).collect()

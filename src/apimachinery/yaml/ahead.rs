@@ -1,11 +1,11 @@
-//! Finds the `kind` and other fields of a list that stand after its items, as `kubectl get -o yaml` writes them,
+//! Finds the `kind` and other fields of a list that follow its items, as `kubectl get -o yaml` writes them,
 //! before the items are read.
 //!
 //! ```text
 //! pieces ──`items:` begin──► Ahead: a second parser of the same text ──► ListOf, or nothing known to be a list
 //! ```
 //!
-//! Lists within lists are found on the same way through the text.
+//! Lists within lists are found in the same pass.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use super::position::Position;
 use super::tree::YamlError;
 use super::{events, scalar};
 
-/// What the items of a list are.
+/// The type of a list's items.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ListOf {
-    /// `apiVersion` and `kind` of items that leave theirs out; none in a list of anything.
+    /// `apiVersion` and `kind` for items without them; None in a list of different kinds.
     pub left_out: Option<Arc<(String, String)>>,
 }
 
 impl ListOf {
-    /// Of a document with that `apiVersion` and `kind`, if it is a list: one of a single kind is where its items `are_objects`,
-    /// since kinds of other documents may end as those of lists do.
+    /// Returns the type for a document with that `apiVersion` and `kind`, if it is a list. A list of a single kind also needs items that
+    /// `are_objects`, since kinds of other documents may end with `List`.
     #[must_use]
     pub fn of(api_version: &str, kind: &str, are_objects: impl FnOnce() -> bool) -> Option<Self> {
         match kind.strip_suffix("List")? {
@@ -38,30 +38,30 @@ impl ListOf {
     }
 }
 
-/// Lists within lists that are looked into, which bounds the recursion; deeper ones are read whole.
+/// The deepest nesting of lists that is searched, which bounds the recursion; deeper lists are read as one item.
 const MAX_LISTS: usize = 64;
 
-/// A parser that is ahead of another one on the same text, and keeps of it where lists are.
+/// A second parser of the same text that is ahead of the first, and records where lists are.
 pub(super) struct Ahead<'t> {
     parser: Parser<'t, StrInput<'t>>,
-    /// Documents that have begun.
+    /// The number of documents that have begun.
     document: usize,
-    /// Where the items of lists begin in the document, in order, and what they are. Those of a list within a list are there
-    /// only where the list around it is one.
+    /// The positions where the items of lists begin in the document, in order, with their types. Nested lists are included
+    /// only if the outer one is a list.
     lists: VecDeque<(Position, ListOf)>,
 }
 
-/// Where items begin that may be those of a list, and of which; `None` as long as that is not known.
+/// The positions of items that may be those of a list, with their types; `None` while that is unknown.
 type Found = Vec<(Position, Option<ListOf>)>;
 
-/// What the fields of an object say of its being a list.
+/// The fields of an object that decide whether it is a list.
 #[derive(Default)]
 struct Fields {
     api_version: Option<String>,
     kind: Option<String>,
-    /// Whether all of them are objects.
+    /// Whether all items are objects.
     items: Option<bool>,
-    /// Written twice, merged or an alias: only whoever builds the document knows what it means.
+    /// Whether a field is duplicated, merged or an alias, so that its value is only known after building the document.
     unclear: bool,
     /// Whether there is a kind, or metadata.
     is_object: bool,
@@ -81,11 +81,11 @@ impl<'t> Ahead<'t> {
         Self { parser: events::parser(text), document: 0, lists: VecDeque::new() }
     }
 
-    /// What the items that begin `here`, in the document of that number, from one, are a list of, if that can be told without
-    /// building it. Numbers and positions only grow: the text is gone through once.
+    /// Returns the type of the items that begin at `here` in the document with that number (from one), if it can be found without
+    /// building the document. Numbers and positions must increase: the text is parsed once.
     ///
     /// # Errors
-    /// The first mistake in the syntax.
+    /// The first syntax error.
     pub(super) fn list(&mut self, document: usize, here: Position) -> Result<Option<ListOf>, YamlError> {
         if self.document < document {
             self.lists = self.lists_of(document)?;
@@ -112,8 +112,8 @@ impl<'t> Ahead<'t> {
         Ok(found.into_iter().filter_map(|(at, list)| Some((at, list?))).collect())
     }
 
-    /// Looks at the object that has just begun, within so many lists; whether it is one. If it is a list, it is added to what
-    /// was found, and so are the lists within it.
+    /// Visits the object that has just begun, within `depth` lists; returns whether it is an object. If it is a list, it is added to
+    /// `found`, with the lists in it.
     fn object(&mut self, found: &mut Found, anchor: usize, depth: usize) -> Result<bool, YamlError> {
         let (mut fields, from) = (Fields::default(), found.len());
         self.entries(|ahead, key, value, here| {
@@ -175,8 +175,8 @@ impl<'t> Ahead<'t> {
         }
     }
 
-    /// Hands over the entries of the map that has just begun, which takes the rest of each value. A key that is no text is none
-    /// of those that count.
+    /// Visits the entries of the map that has just begun; the callback consumes the rest of each value. Keys that are not strings
+    /// are irrelevant.
     fn entries(
         &mut self,
         mut entry: impl FnMut(&mut Self, &str, Event<'t>, Position) -> Result<(), YamlError>,
@@ -195,7 +195,7 @@ impl<'t> Ahead<'t> {
         }
     }
 
-    /// Passes over the rest of the node that begins with `event`.
+    /// Skips the rest of the node that begins with `event`.
     fn skip(&mut self, event: Event<'t>) -> Result<(), YamlError> {
         let (mut event, mut open) = (event, 0_usize);
         loop {
@@ -212,7 +212,7 @@ impl<'t> Ahead<'t> {
         }
     }
 
-    /// The next event that is part of the document, and where it begins; the end of the text is the last for ever.
+    /// Returns the next event that is part of the document, with its position; at the end, the last event repeats.
     fn next(&mut self) -> Result<(Event<'t>, Position), YamlError> {
         loop {
             match events::next(&mut self.parser)? {

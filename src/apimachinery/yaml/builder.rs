@@ -1,5 +1,5 @@
-//! Builds trees from YAML parser events, in one pass with an explicit stack, so that depth costs memory only, and
-//! that within a budget: of the number of values, and of their size including what aliases repeat.
+//! Builds trees from YAML parser events, in one pass with an explicit stack, so that depth only costs memory, and
+//! within a budget for the number of values and for their size, including what aliases repeat.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,16 +12,16 @@ use super::scalar;
 use super::tree::{Tree, YamlError};
 use crate::weight::{self, Budget};
 
-/// Open collections at one time. Kubernetes' own objects nest a few dozen deep.
+/// The most open collections. Kubernetes' own objects nest a few dozen deep.
 const MAX_DEPTH: usize = 250;
-/// Nodes of a text, or of a document where each is let go before the next, those that aliases repeat included: a few kilobytes
-/// of aliases can stand for gigabytes.
+/// The most nodes of a text, or of each document if documents are dropped one by one, including those that aliases repeat: a few
+/// kilobytes of aliases can stand for gigabytes.
 const MAX_NODES: usize = 1_000_000;
-/// What a file's values and positions may weigh for each of its bytes. Those of manifests weigh six to fourteen times
-/// their text, and a file is held but once, while a request makes copies.
+/// The memory for a file's values and positions per byte. Those of manifests take six to fourteen times
+/// their length, but a file is in memory only once, while a request makes copies.
 const PER_BYTE: usize = 16;
 
-/// A collection whose end has not been seen.
+/// A collection that has not ended.
 enum Open {
     List { anchor: usize, here: Position, values: Vec<Value>, positions: Vec<Positions> },
     Map(OpenMap),
@@ -35,25 +35,25 @@ struct Anchored {
 }
 
 pub(super) struct Builder {
-    /// Whether anybody asks where things stand.
+    /// Whether positions are recorded.
     placed: bool,
     budget: Budget,
-    /// What a document has where each has a budget of its own: that of the text, without what outlasts documents.
+    /// The initial budget of each document, if they have separate ones: that of the text, without what outlives documents.
     fresh: Budget,
     open: Vec<Open>,
-    /// Finished nodes by anchor; an anchor inside itself is not there yet, so a cycle cannot be built.
+    /// Finished nodes by anchor; an unfinished node is not included, so a cycle cannot be built.
     anchors: HashMap<usize, Anchored>,
-    /// How anchors are called, those of documents before included.
+    /// The names of all anchors, including those of earlier documents.
     names: HashSet<String>,
     nodes: usize,
     duplicates: Duplicates,
     pub(super) trees: Vec<Tree>,
-    /// The lists that are open and whose items are let go one by one, the outermost first, which stand in each other: what an
-    /// item of each has.
+    /// The open lists whose items are returned one by one, the outermost first, each nested in the one before: the allowance
+    /// of their items.
     items: Vec<Allowance>,
 }
 
-/// What a document or an item of one may still be.
+/// The budget of a document or of an item.
 #[derive(Clone, Copy)]
 struct Allowance {
     budget: Budget,
@@ -77,17 +77,17 @@ impl Builder {
         }
     }
 
-    /// What was taken of the budget.
+    /// Returns how much of the budget was used.
     pub(super) fn spent(&self) -> usize {
         self.budget.spent()
     }
 
-    /// How much a text of `length` bytes may weigh, with its places.
+    /// Returns the memory limit for a text of `length` bytes, including positions.
     pub(super) const fn most(length: usize) -> usize {
         Budget::of(length, PER_BYTE).left()
     }
 
-    /// Whether what begins next are the `items` of a document, or of an item that is let go.
+    /// Whether the next node is the value of `items` in a document, or in an item that is returned by itself.
     pub(super) fn opens_items(&self) -> bool {
         match self.open.split_last() {
             Some((Open::Map(OpenMap { anchor: 0, key: Some(key), .. }), around)) => {
@@ -97,12 +97,12 @@ impl Builder {
         }
     }
 
-    /// Each item of the list that has just begun becomes a tree of its own.
+    /// Makes each item of the list that has just begun a tree of its own.
     pub(super) fn let_items_go(&mut self) {
         self.items.push(Allowance { budget: self.budget, nodes: self.nodes });
     }
 
-    /// Begins to count anew, where a document or an item is over and will be let go. Answers in how many lists it stands.
+    /// Resets the budget after a document or an item that is dropped; returns the number of lists around it.
     pub(super) fn renew(&mut self) -> usize {
         match self.items.last() {
             Some(Allowance { budget, nodes }) => (self.budget, self.nodes) = (*budget, *nodes),
@@ -114,7 +114,7 @@ impl Builder {
         self.items.len()
     }
 
-    /// Collections around an item that is let go, or around a document: a map and a list for each list.
+    /// Returns the number of collections around an item or a document: a map and a list for each list.
     fn depth_of_items(&self) -> usize {
         self.items.len().saturating_mul(2)
     }
@@ -157,7 +157,7 @@ impl Builder {
             }
             Event::MappingStart(_, anchor, _) => self.begin(Open::Map(OpenMap::new(anchor, here)), here),
             Event::SequenceEnd | Event::MappingEnd => self.end(here),
-            // Events that are asked for by options of the parser which are not set.
+            // Events for parser options that are not set.
             _ => Ok(()),
         }
     }
@@ -219,7 +219,7 @@ impl Builder {
         let nodes = size(&node.0);
         let weight = weight::of(&node.0).saturating_add(if self.placed { node.1.weight() } else { 0 });
         self.weigh(weight, here)?;
-        // What is kept outlasts the items that it stands in.
+        // What is kept outlives the items that contain it.
         for item in &mut self.items {
             item.nodes = item.nodes.saturating_add(nodes);
             item.budget.take(weight).map_err(|limit| YamlError::too_much(here, limit.to_string()))?;
@@ -228,7 +228,7 @@ impl Builder {
         Ok(())
     }
 
-    /// Spends what a place takes in the collection that is open.
+    /// Charges the budget for a position in the open collection.
     fn weigh_place(&mut self, here: Position) -> Result<(), YamlError> {
         let weight = match self.open.last() {
             Some(Open::List { .. }) if self.placed => weight::of_item().saturating_add(position::of_item()),
@@ -238,14 +238,14 @@ impl Builder {
             }
             Some(Open::Map(OpenMap { key: Some(Key { name, .. }), .. })) => weight::of_member(name),
             Some(Open::Map(OpenMap { key: None, .. })) => return Ok(()),
-            // In the list of trees, which grows, and in that of the documents that are made of them.
+            // The list of trees grows, and so does that of the documents made of them.
             None => size_of::<Tree>().saturating_mul(3),
         };
         self.weigh(weight, here)
     }
 
-    /// Puts a finished node where it belongs: into the open collection, or at the end of the documents. A scalar has a
-    /// `spelling`, which as a key it keeps where it is no boolean or null.
+    /// Adds a finished node to the open collection, or to the documents. A scalar has a `spelling`, which it keeps as a key unless it
+    /// is a boolean or null.
     fn place(
         &mut self,
         node: Node,
@@ -286,7 +286,7 @@ impl Builder {
     }
 }
 
-/// The number of nodes of a value. Depth is bounded by the builder, so recursion is too.
+/// Returns the number of nodes of a value. The builder limits the depth, so the recursion is limited too.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => items.iter().map(size).fold(1, usize::saturating_add),

@@ -1,18 +1,18 @@
-//! What differs between two texts.
+//! Computes the difference of two texts as one replaced range.
 
 use std::ops::Range;
 
-/// What differs between two texts: bytes of the old one, and where what stands there now ends.
+/// A difference of two texts: a range of the old one, and the end of what replaces it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Change {
-    /// The bytes of the old text.
+    /// The replaced bytes of the old text.
     pub old: Range<usize>,
-    /// The end of what the new text has in their place.
+    /// The end of the replacement in the new text.
     pub new_end: usize,
 }
 
 impl Change {
-    /// The smallest change that makes one text of another.
+    /// Returns the smallest change from one text to another.
     ///
     /// ```
     /// use admit_apimachinery::yaml::Change;
@@ -36,13 +36,13 @@ impl Change {
         Self { old: old_start..old_end, new_end }
     }
 
-    /// Where a byte behind the change stands now.
+    /// Returns the new offset of a byte after the change.
     pub(super) fn moved(&self, at: usize) -> usize {
         at.saturating_sub(self.old.end).saturating_add(self.new_end)
     }
 }
 
-/// How many bytes two texts have in common, at their start or at their end.
+/// Returns the length of the common prefix of two texts, or of their common suffix.
 fn common(old: &[u8], new: &[u8], start: bool) -> usize {
     const PIECE: usize = 4096;
     let (mut same, mut piece) = (0_usize, PIECE);
@@ -55,7 +55,7 @@ fn common(old: &[u8], new: &[u8], start: bool) -> usize {
     same
 }
 
-/// As many bytes behind the first ones, or before the last ones.
+/// Returns `length` bytes after the first `behind` bytes, or before the last ones.
 fn part(text: &[u8], behind: usize, length: usize, start: bool) -> Option<&[u8]> {
     if start {
         return text.get(behind..behind.checked_add(length)?);

@@ -1,4 +1,4 @@
-//! Escapes that JSON has and Go's reader of YAML does not know.
+//! Finds escapes of JSON that Go's YAML parser rejects.
 
 use granit_parser::{Event, ScalarStyle};
 
@@ -6,8 +6,8 @@ use super::events::{next_with_span, parser};
 use super::position::Position;
 use super::tree::YamlError;
 
-/// The first escape of a quoted text that Go's reader of YAML refuses, though JSON has it: a slash, and the halves of characters
-/// beyond the first 65,536.
+/// Returns the first escape of a quoted string that Go's YAML parser rejects although JSON has it: a slash, and surrogates (the
+/// halves of characters above U+FFFF).
 ///
 /// ```
 /// # use admit_apimachinery::yaml::unread_escape;
@@ -17,7 +17,7 @@ use super::tree::YamlError;
 /// ```
 #[must_use]
 pub fn unread_escape(text: &str) -> Option<YamlError> {
-    // Hardly any text has one, and those that have are read once more.
+    // Hardly any text contains these, so parsing it again is rare.
     if !text.contains("\\/") && !text.contains("\\ud") && !text.contains("\\uD") {
         return None;
     }
@@ -36,7 +36,7 @@ pub fn unread_escape(text: &str) -> Option<YamlError> {
     None
 }
 
-/// Where the first such escape stands in a quoted text, and what is wrong with it.
+/// Returns the offset of the first such escape in a quoted string, with the error message.
 fn unread(quoted: &str) -> Option<(usize, &'static str)> {
     let mut bytes = quoted.bytes().enumerate();
     while let Some((at, byte)) = bytes.next() {
@@ -54,7 +54,7 @@ fn unread(quoted: &str) -> Option<(usize, &'static str)> {
     None
 }
 
-/// Whether the four digits are those of half a character.
+/// Whether the four digits are those of a surrogate.
 fn is_half(digits: &str) -> bool {
     let number = digits.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok());
     number.is_some_and(|number| (0xd800..0xe000).contains(&number))

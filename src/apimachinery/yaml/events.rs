@@ -1,4 +1,4 @@
-//! The events of a YAML text, each with where it begins.
+//! Reads the events of a YAML text with their positions.
 
 use granit_parser::{Event, Marker, Options, Parser, Span, StrInput};
 
@@ -6,11 +6,11 @@ use super::position::Position;
 use super::tree::YamlError;
 use crate::bounded::shorten;
 
-/// Bytes of a mistake that are told: it may quote the text.
+/// The longest error message in bytes, since it may quote the text.
 const MAX_MISTAKE: usize = 512;
 
 pub(super) fn parser(text: &str) -> Parser<'_, StrInput<'_>> {
-    // The parser forgets that a collection may be a key after 1,024 characters, as Go's does: until then it keeps all of it.
+    // Like Go's, the parser stops treating a collection as a possible key after 1,024 characters; until then it buffers it.
     let mut options = Options::default();
     options.emit_comments = false;
     options.emit_anchor_events = true;
@@ -18,14 +18,14 @@ pub(super) fn parser(text: &str) -> Parser<'_, StrInput<'_>> {
     Parser::new_from_str_with_options(text, options)
 }
 
-/// One event, and where it begins; none at the end of the text.
+/// Returns the next event with its position; None at the end of the text.
 pub(super) fn next<'t>(
     parser: &mut Parser<'t, StrInput<'t>>,
 ) -> Result<Option<(Event<'t>, Position)>, YamlError> {
     Ok(next_with_span(parser)?.map(|(event, span)| (event, position(&span.start))))
 }
 
-/// One event, and from where to where it stands; none at the end of the text.
+/// Returns the next event with its span; None at the end of the text.
 pub(super) fn next_with_span<'t>(
     parser: &mut Parser<'t, StrInput<'t>>,
 ) -> Result<Option<(Event<'t>, Span)>, YamlError> {

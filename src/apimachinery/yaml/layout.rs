@@ -1,5 +1,5 @@
-//! Where every key and every value of a text begins and ends: for editors, which ask what stands at a place, and where
-//! the place is of what a document says.
+//! Records where every key and every value of a text begins and ends, for editors, which look up the node at a position, and
+//! the position of a node.
 
 use std::ops::Range;
 
@@ -9,16 +9,16 @@ use super::events::{next_with_span, parser};
 use super::tree::YamlError;
 use super::written::Style;
 
-/// Open collections at one time, as the reader of documents has it.
+/// The most open collections, as when parsing documents.
 const MAX_DEPTH: usize = 250;
-/// Nodes of a text.
+/// The most nodes of a text.
 const MAX_SPOTS: usize = 1_000_000;
 
 /// A node of a [`Layout`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SpotId(pub(super) u32);
 
-/// How a node is reached from the one around it.
+/// The step from a node to one in it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Step {
     /// A document of the text, counted from zero.
@@ -32,21 +32,21 @@ pub enum Step {
 /// A value with its key.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Spot {
-    /// The node around it; none for a document.
+    /// The parent node; None for a document.
     pub parent: Option<SpotId>,
-    /// How it is reached from there.
+    /// The step from the parent.
     pub step: Step,
-    /// The bytes of its key; empty where it has none.
+    /// The bytes of its key; empty if it has none.
     pub key: Range<usize>,
     /// The bytes of its value.
     pub value: Range<usize>,
-    /// How it is written; none for maps, lists and aliases.
+    /// How it is written; None for maps, lists and aliases.
     pub style: Option<Style>,
-    /// The first node behind it and those in it.
+    /// The index of the first node after it and its descendants.
     pub(super) next: u32,
 }
 
-/// Where everything stands in a text, in the order of the text; each node before those in it.
+/// The nodes of a text with their positions, in the order of the text; each node precedes its descendants.
 ///
 /// ```
 /// use admit_apimachinery::yaml::{Layout, Step};
@@ -66,25 +66,25 @@ pub struct Spot {
 pub struct Layout {
     pub(super) spots: Vec<Spot>,
     pub(super) error: Option<YamlError>,
-    /// Whether parts stand for others: anchors, aliases, or keys that merge.
+    /// Whether nodes refer to others: anchors, aliases, or merge keys.
     pub(super) shares: bool,
-    /// What the values of the text weigh at most, where somebody counted.
+    /// An upper limit for the memory of the text's values, if it was computed.
     pub(super) weight: usize,
 }
 
-/// A collection whose end has not been seen.
+/// A collection that has not ended.
 struct Open {
     id: SpotId,
-    /// Of a map: the key whose value comes next.
+    /// In a map: the key whose value comes next.
     key: Option<(Box<str>, Range<usize>)>,
-    /// Of a list: the number of the next item.
+    /// In a list: the index of the next item.
     item: Option<usize>,
-    /// It is itself a key: a collection that nobody can name.
+    /// Whether it is a key itself: such entries cannot be named.
     is_key: bool,
 }
 
 impl Layout {
-    /// Reads a text; of one that is no YAML, what stands before the mistake.
+    /// Reads a text; if it is not valid YAML, only the part before the error.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let mut reader = Reader::new(text);
@@ -102,29 +102,29 @@ impl Layout {
         reader.finish()
     }
 
-    /// Why not all of the text was read.
+    /// Returns why the text was not read completely.
     #[must_use]
     pub const fn error(&self) -> Option<&YamlError> {
         self.error.as_ref()
     }
 
-    /// One node.
+    /// Returns a node.
     #[must_use]
     pub fn spot(&self, id: SpotId) -> Option<&Spot> {
         self.spots.get(id.0 as usize)
     }
 
-    /// All nodes in the order of the text.
+    /// Returns all nodes in the order of the text.
     pub fn ids(&self) -> impl Iterator<Item = SpotId> + use<> {
         (0..self.end()).map(SpotId)
     }
 
-    /// The roots of the documents.
+    /// Returns the roots of the documents.
     pub fn documents(&self) -> impl Iterator<Item = SpotId> + '_ {
         self.following(0, self.end())
     }
 
-    /// The values that stand directly in a map or a list.
+    /// Returns the direct children of a map or a list.
     pub fn children(&self, id: SpotId) -> impl Iterator<Item = SpotId> + '_ {
         let end = self.spot(id).map_or(0, |spot| spot.next);
         self.following(id.0.saturating_add(1), end)
@@ -135,7 +135,7 @@ impl Layout {
         std::iter::successors(Some(SpotId(first)), next).take_while(move |id| id.0 < end)
     }
 
-    /// What is reached by keys, and by numbers of items.
+    /// Finds a node by keys and by indexes of items.
     #[must_use]
     pub fn find(&self, from: SpotId, steps: &[&str]) -> Option<SpotId> {
         steps.iter().try_fold(from, |id, step| {
@@ -147,7 +147,7 @@ impl Layout {
         })
     }
 
-    /// The scalar whose value, or else the node whose key, stands at that byte; a place right behind counts.
+    /// Returns the scalar whose value, or else the node whose key, is at that offset; the position right after it counts.
     #[must_use]
     pub fn at(&self, offset: usize) -> Option<SpotId> {
         let first = |spot: &Spot| if spot.key.is_empty() { spot.value.start } else { spot.key.start };
@@ -161,7 +161,7 @@ impl Layout {
         near.filter_map(|index| u32::try_from(index).ok()).map(SpotId).next()
     }
 
-    /// The steps to a node, from its document on.
+    /// Returns the steps to a node, from its document on.
     #[must_use]
     pub fn path(&self, id: SpotId) -> Vec<&Step> {
         let above = |spot: &&Spot| self.spot(spot.parent?);
@@ -176,7 +176,7 @@ impl Layout {
     }
 }
 
-/// Makes a layout of the events of a text.
+/// Builds a layout from the events of a text.
 pub(super) struct Reader<'t> {
     text: &'t str,
     layout: Layout,
@@ -189,7 +189,7 @@ impl<'t> Reader<'t> {
         Self { text, layout: Layout::default(), open: Vec::new(), documents: 0 }
     }
 
-    /// Takes an event; behind a mistake no more.
+    /// Adds an event; ignored after an error.
     pub(super) fn take(&mut self, event: &Event<'_>, span: &Span) {
         if self.layout.error.is_none() {
             self.layout.error = self.event(event, span).err();
@@ -290,7 +290,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Where the `|` or `>` stands of the block whose text begins at `start`.
+/// Returns the position of the `|` or `>` of the block scalar whose text begins at `start`.
 fn header(text: &str, start: usize) -> usize {
     let before = text.get(..start).unwrap_or_default();
     let own = before.rfind('\n').map_or(0, |at| at.saturating_add(1));

@@ -1,4 +1,4 @@
-//! A map while it is read: its keys, and what `<<` merges into it.
+//! Builds a map: checks its keys, and merges maps with `<<`.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,13 +8,13 @@ use super::position::{Position, Positions};
 use super::tree::{Duplicate, YamlError};
 use crate::bounded::push_step;
 
-/// Keys that are set twice and told of; the rest is only counted.
+/// The most duplicate keys that are reported; the rest is only counted.
 const MAX_DUPLICATES: usize = 100;
 
 /// A finished node.
 pub(super) type Node = (Value, Positions);
 
-/// A map whose end has not been seen.
+/// A map that has not ended.
 pub(super) struct OpenMap {
     pub(super) anchor: usize,
     pub(super) here: Position,
@@ -22,25 +22,25 @@ pub(super) struct OpenMap {
     pub(super) positions: HashMap<String, Positions>,
     /// The key whose value comes next; `None` before a key.
     pub(super) key: Option<Key>,
-    /// Keys that were merged and not written here: these may be set once more.
+    /// Keys that were merged and not written here: they may be set once more.
     merged: HashSet<String>,
 }
 
 pub(super) struct Key {
     pub(super) name: String,
     pub(super) here: Position,
-    /// Whether it is the `<<` that merges, which one in quotes does not.
+    /// Whether it is the merge key `<<`; a quoted one is not.
     pub(super) merges: bool,
 }
 
-/// How a scalar was written.
+/// The text and style of a scalar.
 #[derive(Clone, Copy)]
 pub(super) struct Spelling<'t> {
     pub(super) text: &'t str,
     pub(super) merges: bool,
 }
 
-/// Keys that a map has twice.
+/// The duplicate keys of maps.
 #[derive(Default)]
 pub(super) struct Duplicates {
     pub(super) told: Vec<Duplicate>,
@@ -60,7 +60,7 @@ impl Duplicates {
 }
 
 impl Key {
-    /// A key in JSON is text: a boolean's is `true` or `false`, a number keeps its spelling.
+    /// Converts a key to a string as JSON needs it: a boolean becomes `true` or `false`, a number keeps its spelling.
     pub(super) fn of(
         value: &Value,
         spelling: Option<Spelling<'_>>,
@@ -87,7 +87,7 @@ impl OpenMap {
         Self { anchor, here, values, positions, key: None, merged: HashSet::new() }
     }
 
-    /// Whether `key` is set here, other than by merging, which does not count from now on.
+    /// Whether `key` was written before; a merged key does not count, and from now on is a written one.
     pub(super) fn is_duplicate(&mut self, key: &str) -> bool {
         self.values.contains_key(key) && !self.merged.remove(key)
     }
@@ -99,7 +99,7 @@ impl OpenMap {
         self.values.insert(key, value);
     }
 
-    /// `<<: map` or `<<: [map, …]`: entries that the map does not have; earlier maps win.
+    /// Merges `<<: map` or `<<: [map, …]`: adds missing entries; earlier maps take precedence.
     pub(super) fn merge(
         &mut self,
         (value, positions): Node,

@@ -1,4 +1,4 @@
-//! YAML as Kubernetes reads and writes it (sigs.k8s.io/yaml over go-yaml 2): all texts of all parts go through here.
+//! Reads and writes YAML as Kubernetes does (sigs.k8s.io/yaml over go-yaml 2); all parts of the program use it.
 //!
 //! ```text
 //! text ──events──► source ──builder──► Tree { value, positions }      scalars as Go resolves them, aliases within a budget
@@ -9,7 +9,7 @@
 //! value ──write──► text                                               quotes where `scalar` reads anything but the text
 //! ```
 //!
-//! JSON is read as the YAML it is. Reading files, and what documents mean, is left to others.
+//! JSON is read as YAML, which it is a subset of. Callers read files, and interpret documents.
 
 mod ahead;
 mod builder;

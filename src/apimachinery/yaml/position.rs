@@ -1,15 +1,15 @@
-//! Where every field of a document stands in its text: a tree of the same shape as the document.
+//! Records the positions of all fields of a document in a tree of the same shape.
 
 use std::collections::HashMap;
 
 use crate::weight;
 
-/// A place in a text; both count from 1, columns in code points.
+/// A position in a text; both numbers count from 1, columns in code points.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Position {
-    /// Of the text.
+    /// The line in the text.
     pub line: usize,
-    /// Of the line.
+    /// The column in the line.
     pub column: usize,
 }
 
@@ -19,7 +19,7 @@ impl Default for Position {
     }
 }
 
-/// The position of a node and those of the nodes in it. A map entry stands where its key stands.
+/// The position of a node and those of its descendants. The position of a map entry is that of its key.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Positions {
     here: Position,
@@ -34,10 +34,10 @@ enum Below {
     Entries(HashMap<String, Positions>),
 }
 
-/// What the position of an item weighs, without those below it. Half of what a list has grown by last may be unused.
+/// The memory of the position of an item, without its descendants. Half of the last growth of a list may be unused.
 const ITEM: usize = size_of::<Positions>() + size_of::<Positions>() / 2;
 
-/// The same of an entry, without its key; a table is 7/16 to 7/8 full.
+/// The memory of an entry of a map, without its key; a table is 7/16 to 7/8 full.
 const MEMBER: usize = size_of::<(String, Positions)>() * 8 / 5;
 
 pub(super) const fn of_item() -> usize {
@@ -49,7 +49,7 @@ pub(super) const fn of_member(key: &str) -> usize {
 }
 
 impl Positions {
-    /// Of a node with no nodes in it.
+    /// Creates the position of a node without children.
     #[must_use]
     pub fn scalar(here: Position) -> Self {
         Self { here, below: Below::Nothing }
@@ -63,7 +63,7 @@ impl Positions {
         Self { here, below: Below::Entries(entries) }
     }
 
-    /// What the positions below this one weigh. Depth is bounded by whoever made it.
+    /// Returns the memory of the positions below this one. Its creator has limited the depth.
     pub(super) fn weight(&self) -> usize {
         match &self.below {
             Below::Nothing => 0,
@@ -78,18 +78,18 @@ impl Positions {
         }
     }
 
-    /// The same subtree at another place: what an alias or a map's value looks like from its key.
+    /// Returns the same subtree at another position, for an alias, or for a map entry at its key.
     #[must_use]
     pub(super) fn at(self, here: Position) -> Self {
         Self { here, ..self }
     }
 
-    /// The node at the end of some steps: keys of maps, and numbers of items.
+    /// Follows keys of maps and indexes of items.
     pub(super) fn follow(&self, steps: &[&str]) -> Option<&Self> {
         steps.iter().try_fold(self, |node, step| node.child(step).or_else(|| node.item(step.parse().ok()?)))
     }
 
-    /// The same, to be changed.
+    /// Does the same for changing the node.
     fn at_mut(&mut self, steps: &[&str]) -> Option<&mut Self> {
         steps.iter().try_fold(self, |node, step| match &mut node.below {
             Below::Entries(entries) => entries.get_mut(*step),
@@ -98,12 +98,12 @@ impl Positions {
         })
     }
 
-    /// Puts the places of a part that was read anew in the place of those that it had; false where there are none.
+    /// Replaces the positions of a part that was parsed again; false if the part does not exist.
     pub(super) fn put(&mut self, steps: &[&str], new: Self) -> bool {
         self.at_mut(steps).map(|node| *node = new).is_some()
     }
 
-    /// Moves what stands in line `from` and behind it. As deep as documents nest.
+    /// Moves the positions from line `from` on. Recursive, as deep as documents nest.
     pub(super) fn shift(&mut self, from: usize, by: isize) {
         if self.here.line >= from {
             self.here.line = self.here.line.saturating_add_signed(by);
@@ -115,13 +115,13 @@ impl Positions {
         }
     }
 
-    /// Where the node stands.
+    /// Returns the position of the node.
     #[must_use]
     pub fn here(&self) -> Position {
         self.here
     }
 
-    /// Where the entry of a map stands, and what is in it.
+    /// Returns the positions of a map entry.
     #[must_use]
     pub fn child(&self, key: &str) -> Option<&Self> {
         match &self.below {
@@ -130,7 +130,7 @@ impl Positions {
         }
     }
 
-    /// The same of the item of a list.
+    /// Returns the positions of a list item.
     #[must_use]
     pub fn item(&self, index: usize) -> Option<&Self> {
         match &self.below {
@@ -139,7 +139,7 @@ impl Positions {
         }
     }
 
-    /// Where a field stands (`spec.list[0].map[a.b].c`), or the nearest one around it that is written.
+    /// Returns the position of a field (`spec.list[0].map[a.b].c`), or of the nearest existing parent.
     ///
     /// ```
     /// let trees = admit_apimachinery::yaml::parse("rules:\n- verbs: [get]\n  users: [ann]\n")?;
@@ -152,7 +152,7 @@ impl Positions {
         self.find_or(field, |_, _| None)
     }
 
-    /// The same where a part of the path may lead to another node: `other` is asked for what the document does not have.
+    /// Does the same, with other nodes for a part of the path: `other` is called for parts that the document does not have.
     /// [`Self::find`] has an example.
     pub fn find_or<'p>(
         &'p self,
@@ -168,7 +168,7 @@ impl Positions {
         node.here
     }
 
-    /// The entries of a map, taken out; nothing for other nodes.
+    /// Takes the entries of a map; empty for other nodes.
     pub(super) fn into_entries(self) -> HashMap<String, Self> {
         match self.below {
             Below::Entries(entries) => entries,
@@ -177,7 +177,7 @@ impl Positions {
     }
 }
 
-/// `spec.list[0].map[a.b].c` in parts: dots divide outside of brackets only.
+/// Splits `spec.list[0].map[a.b].c` into parts: dots in brackets do not separate.
 fn segments(field: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
     field

@@ -1,9 +1,9 @@
-//! Reads of a changed text that part alone which was changed, for editors: with each key a long text is nearly the same.
+//! Parses only the changed part of a text, for editors: after each keystroke, a long text is nearly the same.
 //!
-//! The part is an entry of a map with all its lines, read as if it were a text of its own. What that comes to is what reading
-//! all of the text would, where the entry stays the one entry that it was: its key is the same and stands where it stood, no
-//! line of it is indented less, and nothing in the text stands for something elsewhere. Where any of that is in doubt, nothing is
-//! answered, and all of the text has to be read.
+//! The part is an entry of a map with all its lines, parsed as if it were a text of its own. The result equals that of parsing
+//! the whole text if the entry stays a single entry: its key is the same and in the same position, no
+//! line of it is indented less, and nothing in the text refers to other nodes. If any of that is in doubt, there is no
+//! result, and the whole text has to be parsed.
 
 use std::ops::Range;
 
@@ -17,35 +17,35 @@ use super::source::parse_placed;
 use super::tree::Tree;
 use super::written::Style;
 
-/// Entries that are tried, from the innermost outwards.
+/// The most entries that are tried, from the innermost outwards.
 const MAX_TRIES: usize = 4;
-/// Far below what a text may have, so that what is near the bounds is counted by whoever reads all of it.
+/// Far below the limits of a text, so that texts near the limits are parsed as a whole, and counted.
 const MAX_SPOTS: usize = 400_000;
 const MAX_DEPTH: usize = 200;
 
-/// A part of a text that was read anew.
+/// A part of a text that was parsed again.
 #[derive(Clone, Debug)]
 pub struct Reread {
-    /// The document, and the steps from there to the part: keys of maps, and numbers of items.
+    /// The document that contains the part.
     pub document: SpotId,
-    /// The same of the part.
+    /// The steps from the document to the part: keys of maps, and indexes of items.
     pub steps: Vec<String>,
     value: Value,
-    /// As if the part were all of the text.
+    /// The positions, relative to the part.
     positions: Positions,
     entry: Entry,
     layout: Layout,
     change: Change,
-    /// Where what stands behind the part begins.
+    /// The offset where the text after the part begins.
     following: usize,
-    /// Where the part begins, once that is known.
+    /// The line where the part begins, once that is known.
     line: usize,
-    /// Lines of the part as it was, and as it is.
+    /// The number of lines of the old part, and of the new one.
     lines: (usize, usize),
 }
 
 impl Reread {
-    /// Puts what was read in the place of what the document had there; false where it had nothing.
+    /// Replaces the part in the document; false if the document does not have it.
     pub fn put(&mut self, value: &mut Value, positions: &mut Positions) -> bool {
         let steps: Vec<&str> = self.steps.iter().map(String::as_str).collect();
         let place = steps.iter().try_fold(value, |value, step| match value {
@@ -63,13 +63,13 @@ impl Reread {
         positions.put(&steps, own)
     }
 
-    /// Whether what stands behind the part has another line now.
+    /// Whether the text after the part has moved to other lines.
     #[must_use]
     pub const fn moves(&self) -> bool {
         self.lines.0 != self.lines.1
     }
 
-    /// Moves what stands behind the part, which was [put](Self::put).
+    /// Moves the positions after the part, after [`Self::put`].
     pub fn move_behind(&self, positions: &mut Positions) {
         let (old, new) = self.lines;
         let by = isize::try_from(new).unwrap_or_default().saturating_sub_unsigned(old);
@@ -89,7 +89,7 @@ struct Entry {
 }
 
 impl Layout {
-    /// Reads what was changed of a text that this is the layout of; none where all of the new text has to be read.
+    /// Parses the changed part of the text with this layout; None if the whole new text has to be parsed.
     ///
     /// ```
     /// use admit_apimachinery::yaml::{Change, Layout};
@@ -148,11 +148,11 @@ impl Layout {
         })
     }
 
-    /// The entry of a map that a node is, if it is written in lines of its own.
+    /// Returns the map entry of a node, if it has lines of its own.
     fn entry(&self, text: &str, id: SpotId) -> Option<Entry> {
         let spot = self.spot(id)?;
         let Step::Key(_) = &spot.step else { return None };
-        // Between brackets lines mean nothing.
+        // Within brackets, lines have no meaning.
         let around = self.spot(spot.parent?)?;
         if text.get(around.value.start..)?.starts_with(['{', '[', '!', '&', '?']) {
             return None;
@@ -174,7 +174,7 @@ impl Layout {
         (start < end).then_some(Entry { id, lines: start..end, indent })
     }
 
-    /// The entry read by itself, if it is one still.
+    /// Parses the entry by itself, if it still is a single entry.
     fn alone(&self, entry: &Entry, part: &str) -> Option<(Tree, Self)> {
         let fits = |line: &str| {
             let content = line.trim_start_matches(' ');
@@ -193,7 +193,7 @@ impl Layout {
             && child.parent == Some(SpotId(0))
             && child.next == own.end()
             && root.next == own.end();
-        // Where a value ends that is nothing, what stands behind it decides.
+        // The end of an empty value depends on what follows.
         let is_open = own.spots.last().is_some_and(|last| last.value.is_empty());
         let depth = std::iter::successors(Some(entry.id), |id| self.spot(*id)?.parent).count();
         let is_sound = own.error.is_none()
@@ -227,7 +227,7 @@ impl Layout {
         Some((at, steps))
     }
 
-    /// Becomes the layout of the new text.
+    /// Updates the layout to that of the new text.
     pub fn put(&mut self, reread: Reread) {
         let Reread { entry, layout: own, change, following, .. } = reread;
         self.weight = own.weight;
@@ -251,7 +251,7 @@ impl Layout {
         let (start, length) =
             (entry.lines.start, change.moved(entry.lines.end).saturating_sub(entry.lines.start));
         let spots = own.spots.into_iter().skip(1).map(|mut spot| {
-            // Collections and blocks end where the next thing begins.
+            // Collections and blocks end where the next node begins.
             let is_last =
                 !matches!(spot.style, Some(Style::Plain | Style::SingleQuoted | Style::DoubleQuoted))
                     && spot.value.end >= length;
@@ -273,7 +273,7 @@ impl Layout {
 
 impl Spot {
     fn place(&mut self, moved: impl Fn(usize) -> usize) {
-        // What has no key has it nowhere.
+        // Nodes without a key have an empty range, which does not move.
         if self.key != (0..0) {
             self.key = moved(self.key.start)..moved(self.key.end);
         }
@@ -282,7 +282,7 @@ impl Spot {
 }
 
 impl Entry {
-    /// Whether the change is within the lines, the end of the last of which stays.
+    /// Whether the change is within the lines, and does not touch the end of the last one.
     fn holds(&self, change: &Change, text: &str) -> bool {
         let last =
             if self.lines.end == text.len() { self.lines.end } else { self.lines.end.saturating_sub(1) };
@@ -294,12 +294,12 @@ fn line_of(text: &str, at: usize) -> usize {
     text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at.saturating_add(1))
 }
 
-/// How many spaces a text is, if it is nothing else.
+/// Returns the number of spaces of a text that has nothing else.
 fn spaces(text: &str, count: usize) -> Option<usize> {
     text.bytes().all(|byte| byte == b' ').then_some(count)
 }
 
-/// Where the document ends that a line belongs to.
+/// Returns the end of the document that contains a line.
 fn document_end(text: &str, start: usize) -> usize {
     let rest = text.get(start..).unwrap_or_default();
     let marker = ["\n---", "\n..."].iter().filter_map(|marker| rest.find(marker)).min();

@@ -1,5 +1,5 @@
-//! Plain scalars as Kubernetes' YAML reader (sigs.k8s.io/yaml over go-yaml 2) resolves them: YAML 1.1, then JSON's
-//! types. `yes` is a boolean, `010` is eight, `1.0` is the integer that JSON makes of it, a date stays text.
+//! Resolves plain scalars as Kubernetes' YAML parser (sigs.k8s.io/yaml over go-yaml 2): by YAML 1.1, then converted to JSON
+//! types. `yes` is a boolean, `010` is eight, `1.0` becomes an integer in JSON, a date stays a string.
 
 use granit_parser::{ScalarStyle, Tag};
 use serde_json::{Number, Value};
@@ -8,12 +8,12 @@ use super::position::Position;
 use super::tree::YamlError;
 use crate::go;
 
-/// What a tag of YAML's own says that a scalar is.
+/// Returns the name of a standard YAML tag.
 fn core(tag: Option<&Tag>) -> Option<String> {
     tag.and_then(|tag| tag.suffix_in_namespace("tag:yaml.org,2002:")).map(Into::into)
 }
 
-/// What a scalar in that style and with that tag stands for.
+/// Returns the value of a scalar with that style and tag.
 pub(super) fn value(
     text: &str,
     style: ScalarStyle,
@@ -22,7 +22,7 @@ pub(super) fn value(
 ) -> Result<Value, YamlError> {
     match core(tag).as_deref() {
         Some("str") => Ok(text.into()),
-        // The bytes count as text.
+        // The decoded bytes become a string.
         Some("binary") => match go::json::bytes(text) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned().into()),
             Err(_) => Err(YamlError::new(here, "!!binary value contains invalid base64 data")),
@@ -32,12 +32,12 @@ pub(super) fn value(
     }
 }
 
-/// Whether a key merges the maps that follow it: `<<` without quotes, or with the tag that says so.
+/// Whether a key is the merge key: `<<` without quotes, or with the tag for that.
 pub(super) fn merges(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> bool {
     text == "<<" && (tag.is_none() && style == ScalarStyle::Plain || core(tag).as_deref() == Some("merge"))
 }
 
-/// Whether `text` without quotes would be read as anything but itself: here, or by readers that know larger numbers,
+/// Whether `text` without quotes would be parsed as anything but this string: here, or by parsers that support larger numbers,
 /// base 60, or times.
 pub(super) fn is_mistaken(text: &str) -> bool {
     let digits = || text.chars().filter(|c| *c != '_').collect::<String>();
@@ -46,12 +46,12 @@ pub(super) fn is_mistaken(text: &str) -> bool {
         || begins_number(text) && (is_number(&digits()) || is_base_60(text) || is_time(text))
 }
 
-/// An infinity, or what is no number.
+/// An infinity, or NaN.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is no JSON value")]
 struct NotJson(String);
 
-/// The value of an unquoted scalar; an error where JSON has no such value.
+/// Returns the value of an unquoted scalar; an error if JSON has no such value.
 fn resolve(text: &str) -> Result<Value, NotJson> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
@@ -77,7 +77,7 @@ fn resolve(text: &str) -> Result<Value, NotJson> {
     }
     match digits.parse::<f64>() {
         Ok(float) if float.is_finite() => Ok(number(float)),
-        // Out of range: Go's reader gives the text up as a number, and keeps it as text.
+        // A number out of range stays a string in Go's parser.
         _ => Ok(text.into()),
     }
 }
@@ -86,12 +86,12 @@ fn begins_number(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.'))
 }
 
-/// A double as it comes through Go's JSON encoder and Kubernetes' decoder.
+/// Converts a double as Go's JSON encoder and Kubernetes' decoder do.
 fn number(float: f64) -> Value {
     Number::from_f64(float).map_or(Value::Null, |number| Value::Number(go::json::reread(&number)))
 }
 
-/// Signs, and the bases of Go's literals: `0x`, `0o`, `0b`, and a leading zero for octal.
+/// Parses an integer with a sign and the bases of Go's literals: `0x`, `0o`, `0b`, and a leading zero for octal.
 fn integer(digits: &str) -> Option<Number> {
     let (radix, rest) = radix(unsigned(digits));
     let magnitude = is_whole(radix, rest).then(|| u64::from_str_radix(rest, radix).ok())??;
@@ -102,7 +102,7 @@ fn integer(digits: &str) -> Option<Number> {
     Some(Number::from(magnitude))
 }
 
-/// Whether they are a number of any size.
+/// Whether the digits are a number of any size.
 fn is_number(digits: &str) -> bool {
     let (radix, rest) = radix(unsigned(digits));
     is_whole(radix, rest) || is_float(digits)
@@ -112,12 +112,12 @@ fn unsigned(digits: &str) -> &str {
     digits.strip_prefix(['-', '+']).unwrap_or(digits)
 }
 
-/// `from_str_radix` would take a second sign.
+/// Whether all characters are digits; `from_str_radix` would accept a second sign.
 fn is_whole(radix: u32, digits: &str) -> bool {
     !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix))
 }
 
-/// `190:20:30.15`: what YAML 1.1 takes for minutes and seconds, or degrees.
+/// Whether a text is a base-60 number of YAML 1.1, such as `190:20:30.15`.
 fn is_base_60(text: &str) -> bool {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let Some((first, sixtieths)) = unsigned(whole).split_once(':') else { return false };
@@ -128,7 +128,7 @@ fn is_base_60(text: &str) -> bool {
         && sixtieths.split(':').all(|part| part.len() < 3 && part.parse::<u8>().is_ok_and(|part| part < 60))
 }
 
-/// A day, or a time of one: `2006-1-2`, `2006-1-2T15:4:5.9Z` and `2006-1-2 15:4:5.9`.
+/// Whether a text is a date or a time: `2006-1-2`, `2006-1-2T15:4:5.9Z` and `2006-1-2 15:4:5.9`.
 fn is_time(text: &str) -> bool {
     let (day, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, ":"));
     let lengths: Vec<_> = day.split('-').map(|part| is_whole(10, part).then_some(part.len())).collect();
@@ -153,7 +153,7 @@ fn radix(digits: &str) -> (u32, &str) {
     }
 }
 
-/// `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`
+/// Whether a text matches `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
 fn is_float(text: &str) -> bool {
     let text = unsigned(text);
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {

@@ -8,15 +8,15 @@ use super::events::{next, next_with_span, parser, position};
 use super::layout::{Layout, Reader};
 use super::tree::{Tree, YamlError};
 
-/// All documents of `text`; an empty one is null.
+/// Parses all documents of `text`; an empty document is null.
 ///
 /// # Errors
-/// The first mistake, or more than is taken: in depth, in number, or in what the values weigh.
+/// The first error, or when a limit is exceeded: of depth, number or memory.
 pub fn parse(text: &str) -> Result<Vec<Tree>, YamlError> {
     build(text, true)
 }
 
-/// The same for those who do not ask where things stand: each tree has one position, its own.
+/// Does the same without positions: each tree has only the position of its root.
 ///
 /// # Errors
 /// As [`parse`].
@@ -24,10 +24,10 @@ pub fn parse_values(text: &str) -> Result<Vec<Tree>, YamlError> {
     build(text, false)
 }
 
-/// The first document alone, as Go's readers of one document do: nobody reads what is behind it, which may be anything.
+/// Parses only the first document, as Go's readers of one document do: the text after it may be anything.
 ///
 /// # Errors
-/// As [`parse`], of the first document.
+/// As [`parse`], for the first document.
 ///
 /// ```
 /// # use admit_apimachinery::yaml::parse_first;
@@ -52,7 +52,7 @@ fn build(text: &str, placed: bool) -> Result<Vec<Tree>, YamlError> {
     Ok(source.builder.trees)
 }
 
-/// All documents of `text` as [`parse`] reads them, and where everything stands, in one go.
+/// Parses all documents of `text` as [`parse`], and their layout, in one pass.
 ///
 /// # Errors
 /// As [`parse`].
@@ -72,10 +72,10 @@ pub fn parse_placed(text: &str) -> Result<(Vec<Tree>, Layout), YamlError> {
     Ok((builder.trees, layout))
 }
 
-/// The documents of a text one after the other, an empty one null, and the items of lists, and of lists within them, before the
-/// list that has them no more.
-/// The bounds hold for each of these by itself: whoever lets one go before asking for the next has memory for any number of
-/// them. After a mistake there are no more.
+/// Returns the documents of a text one after the other (an empty one is null), and the items of lists, also of nested ones, before
+/// the list itself, which then has no items.
+/// The limits apply to each of these separately: a caller that drops one before the next can process any number of
+/// them. The iterator ends after an error.
 pub fn pieces(text: &str) -> impl Iterator<Item = Result<Piece, YamlError>> + use<'_> {
     Trees { text, source: Source::new(text, true), ahead: None, document: 0, lists: Vec::new(), over: false }
 }
@@ -83,11 +83,11 @@ pub fn pieces(text: &str) -> impl Iterator<Item = Result<Piece, YamlError>> + us
 struct Trees<'t> {
     text: &'t str,
     source: Source<'t>,
-    /// Made where the first list is met.
+    /// Created at the first list.
     ahead: Option<Ahead<'t>>,
-    /// Documents that have begun.
+    /// The number of documents that have begun.
     document: usize,
-    /// Those whose items are being read, each within the one before.
+    /// The lists whose items are being read, each within the one before.
     lists: Vec<ListOf>,
     over: bool,
 }
@@ -95,9 +95,9 @@ struct Trees<'t> {
 /// A document, or an item of a list.
 #[derive(Clone, Debug)]
 pub struct Piece {
-    /// Itself.
+    /// The document or item itself.
     pub tree: Tree,
-    /// Of an item, of what list.
+    /// For an item, the type of its list.
     pub list: Option<ListOf>,
 }
 
@@ -140,7 +140,7 @@ impl Iterator for Trees<'_> {
     }
 }
 
-/// The events of a text, and what has been made of them.
+/// The events of a text, and the documents built so far.
 pub(super) struct Source<'t> {
     parser: Parser<'t, StrInput<'t>>,
     pub(super) builder: Builder,
@@ -151,7 +151,7 @@ impl<'t> Source<'t> {
         Self { parser: parser(text), builder: Builder::new(text.len(), placed) }
     }
 
-    /// Takes one event; whether there was one, and the text is not over.
+    /// Processes one event; false at the end of the text.
     pub(super) fn step(&mut self) -> Result<bool, YamlError> {
         let Some((event, here)) = next(&mut self.parser)? else { return Ok(false) };
         self.builder.event(event, here)?;

@@ -1,4 +1,4 @@
-//! What a text is read as.
+//! Defines the result of parsing a text.
 
 use serde_json::Value;
 use thiserror::Error;
@@ -8,34 +8,34 @@ use super::position::{Position, Positions};
 /// One document of a file.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    /// What it says.
+    /// The value of the document.
     pub value: Value,
-    /// Where it says that.
+    /// The positions of its parts.
     pub positions: Positions,
-    /// Keys that a map has twice, in the order of the text, of very many the first; the last value counts.
+    /// Duplicate keys of maps, in the order of the text, only the first of very many; the last value counts.
     pub duplicates: Vec<Duplicate>,
-    /// How many more there are.
+    /// How many more duplicate keys there are.
     pub more_duplicates: usize,
 }
 
 /// A key that its map already had.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Duplicate {
-    /// As much of it as is shown.
+    /// The key, shortened for display.
     pub key: String,
-    /// Where it stands again.
+    /// The position of the repetition.
     pub position: Position,
 }
 
-/// Text that is no YAML, or more of it than is taken.
+/// The error for a text that is not YAML, or exceeds a limit.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{}:{}: {message}", position.line, position.column)]
 pub struct YamlError {
-    /// Where that was seen.
+    /// The position of the error.
     pub position: Position,
-    /// What is wrong.
+    /// The error message.
     pub message: String,
-    /// The text may be sound, and is more than is taken.
+    /// Whether the text exceeds a limit; it may be valid.
     pub too_much: bool,
 }
 

@@ -1,25 +1,25 @@
-//! Values as YAML: block style, as go-yaml 2 writes it for kubectl and the API server, long texts folded at its column.
-//! Whatever is written is read back as it was, by this reader and by those of YAML 1.1 and 1.2.
+//! Writes values as YAML: in block style, as go-yaml 2 does for kubectl and the API server, with long strings folded at its column.
+//! The result is parsed to the same value, by this parser and by those of YAML 1.1 and 1.2.
 
 use serde_json::{Map, Number, Value};
 
 use super::scalar;
 use crate::go;
 
-/// What an entry is indented below its collection.
+/// The indentation of an entry below its collection.
 const INDENT: usize = 2;
-/// Texts are folded at the first blank behind this column.
+/// Strings are folded at the first blank after this column.
 const WIDTH: usize = 80;
-/// Bytes of a key that stands before its colon; a longer one has a line of its own.
+/// The longest key in bytes on the line of its value; a longer one has a line of its own.
 const SHORT_KEY: usize = 128;
 
-/// `value` as a document, members in the order that they have.
+/// Writes `value` as a document, members in their order.
 #[must_use]
 pub fn write(value: &Value) -> String {
     document(value, false)
 }
 
-/// `value` as a document, members in order of name, as the API server writes it.
+/// Writes `value` as a document, members sorted by name, as the API server does.
 #[must_use]
 pub fn write_sorted(value: &Value) -> String {
     document(value, true)
@@ -43,7 +43,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// A node behind what its line begins with; `inside` is where the lines begin that belong to it.
+    /// Writes a node after the beginning of its line; `inside` is the indentation of its further lines.
     fn node(&mut self, value: &Value, inside: usize) {
         match value {
             Value::Object(members) if !members.is_empty() => self.members(members, inside),
@@ -87,7 +87,7 @@ impl Writer {
             let inside = depth.saturating_add(INDENT);
             let below = match value {
                 Value::Object(members) if !members.is_empty() => Some(inside),
-                // Lists are not indented below their name.
+                // Lists are not indented below their key.
                 Value::Array(items) if !items.is_empty() => Some(depth),
                 _ => None,
             };
@@ -102,7 +102,7 @@ impl Writer {
         }
     }
 
-    /// A node behind its indicator. The `first` of a collection stands where that begins.
+    /// Writes a node after its indicator. The `first` entry is on the line where the collection begins.
     fn entry(&mut self, first: bool, indicator: char, value: &Value, depth: usize) {
         if !first {
             self.indent(depth);
@@ -116,8 +116,8 @@ impl Writer {
         self.out.extend(std::iter::repeat_n(' ', depth));
     }
 
-    /// Lines as they are. The header says what they are indented by where the first begins with a blank, and how many line
-    /// feeds end them.
+    /// Writes a literal block. Its header has the indentation if the first line begins with a blank, and says how many line
+    /// feeds end the text.
     fn literal(&mut self, text: &str, inside: usize) {
         self.out.push('|');
         if text.starts_with([' ', '\n']) {
@@ -139,7 +139,7 @@ impl Writer {
         }
     }
 
-    /// A text on one line, or on lines that are `inside`.
+    /// Writes a string on one line, or folded to lines with the indentation `inside`.
     fn text(&mut self, text: &str, inside: Option<usize>) {
         match style(text) {
             Style::Plain => self.folded(text, "", inside),
@@ -155,7 +155,7 @@ impl Writer {
         let mut words = text.split(' ').peekable();
         let mut before = None;
         while let Some(word) = words.next() {
-            // A line feed stands for one blank, which has no other beside it but where that is escaped.
+            // A line break stands for one blank, which must not be next to another one unless that is escaped.
             let blanks = word.is_empty() && (quote != "\"" || words.peek().is_none());
             match (before, inside) {
                 (None, _) => {}
@@ -178,7 +178,7 @@ impl Writer {
     }
 }
 
-/// An integer, or a double as Go prints those that its JSON has with a fraction or an exponent.
+/// Formats an integer, or a double as Go does if its JSON has a fraction or an exponent.
 fn written(number: &Number) -> String {
     let number = if number.is_f64() { &go::json::reread(number) } else { number };
     match number.as_f64() {
@@ -200,7 +200,7 @@ fn style(text: &str) -> Style {
         return Style::Double;
     }
     if text.contains('\n') {
-        // Nobody sees blanks at the end of a line.
+        // Blanks at the end of a line are invisible, so they are quoted.
         return if text.ends_with(' ') || text.contains(" \n") { Style::Double } else { Style::Literal };
     }
     if scalar::is_mistaken(text) {
@@ -215,8 +215,8 @@ fn style(text: &str) -> Style {
     if first || marks || ends { Style::Single } else { Style::Plain }
 }
 
-/// Whether go-yaml writes the character as it is; it does so with line breaks other than the line feed, too, which readers of
-/// YAML 1.2 take for what they are and others for breaks.
+/// Whether go-yaml writes the character unescaped; it does so also for line breaks other than the line feed, which parsers of
+/// YAML 1.2 keep and others treat as breaks.
 fn is_printable(c: char) -> bool {
     matches!(c, ' '..='~' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')
         && !matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')

@@ -1,12 +1,12 @@
-//! What of a scalar's text stands where: an expression in a block, folded, or with escapes, is read otherwise than it is
-//! written, and whoever speaks about a part of it has to find that part.
+//! Maps offsets in a scalar's value to positions in its source: an expression in a block, folded, or with escapes, differs from
+//! its source text, and messages about a part of it have to find that part.
 
 use std::ops::Range;
 
-/// How a scalar is written.
+/// The style of a scalar.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Style {
-    /// As it is.
+    /// Without quotes.
     Plain,
     /// `'a'`.
     SingleQuoted,
@@ -18,7 +18,7 @@ pub enum Style {
     Folded,
 }
 
-/// The text that a scalar stands for, with the place of each part of it.
+/// The value of a scalar, with the source position of each part.
 ///
 /// ```
 /// use admit_apimachinery::yaml::{Layout, Written};
@@ -37,12 +37,12 @@ pub enum Style {
 #[derive(Clone, Debug, Default)]
 pub struct Written {
     text: String,
-    /// Where runs begin, in the text that is read and in that which is written; the last is the end of both.
+    /// Where runs begin, in the value and in the source; the last entry is the end of both.
     runs: Vec<(usize, usize)>,
 }
 
 impl Written {
-    /// Reads the scalar that is written in `range` of `text`. A quote that is not closed is taken to be closed there.
+    /// Reads the scalar in `range` of `text`. A missing closing quote is assumed at the end.
     #[must_use]
     pub fn of(text: &str, range: Range<usize>, style: Style) -> Self {
         let source = text.get(range.clone()).unwrap_or_default();
@@ -59,13 +59,13 @@ impl Written {
         reader.out
     }
 
-    /// What it is read as.
+    /// Returns the value.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Where the byte `offset` of what is read is written.
+    /// Returns the source position of the byte `offset` of the value.
     #[must_use]
     pub fn place(&self, offset: usize) -> usize {
         let behind = self.runs.partition_point(|(read, _)| *read <= offset);
@@ -73,14 +73,14 @@ impl Written {
         run.map_or(0, |(read, written)| written.saturating_add(offset.saturating_sub(*read)))
     }
 
-    /// Where the bytes of what is read are written.
+    /// Returns the source range of a range of the value.
     #[must_use]
     pub fn range(&self, read: Range<usize>) -> Range<usize> {
         let start = self.place(read.start);
         start..self.place(read.end).max(start)
     }
 
-    /// The byte of what is read that is written at `place`, or the next one.
+    /// Returns the offset in the value of the source position `place`, or of the next one.
     #[must_use]
     pub fn offset(&self, place: usize) -> usize {
         let behind = self.runs.partition_point(|(_, written)| *written <= place);
@@ -105,7 +105,7 @@ impl Written {
 
 struct Reader {
     out: Written,
-    /// The byte of the source that comes next.
+    /// The offset of the next source byte.
     at: usize,
 }
 
@@ -116,11 +116,11 @@ impl Reader {
         self.flow(inner, Some(quote));
     }
 
-    /// Text between quotes, or plain, whose line breaks are spaces.
+    /// Reads quoted or plain text, whose line breaks become spaces.
     fn flow(&mut self, source: &str, quote: Option<char>) {
         let mut chars = source.char_indices().peekable();
         let base = self.at;
-        // Spaces that may stand before a line break.
+        // Spaces that may precede a line break.
         let mut spaces: Vec<(char, usize)> = Vec::new();
         while let Some((index, c)) = chars.next() {
             let place = base.saturating_add(index);
@@ -210,11 +210,11 @@ impl Reader {
         let indent_of = |line: &str| line.len().saturating_sub(line.trim_start_matches(' ').len());
         let first = lines.iter().find(|(line, _)| !line.trim_matches(' ').is_empty());
         let Some(indent) = first.map(|(line, _)| indent_of(line)) else { return };
-        // An indentation that is told is beyond that of what stands around; the text may then begin with spaces.
+        // An explicit indentation is relative to that of the parent node; the text may then begin with spaces.
         let told = header.chars().find_map(|c| c.to_digit(10));
         let told = told.and_then(|told| usize::try_from(told).ok());
         let indent = told.map_or(indent, |told| around.saturating_add(told));
-        // Line breaks that wait for what follows, the place of the first, and whether the line before was more indented.
+        // Pending line breaks, the position of the first, and whether the line before was more indented.
         let (mut breaks, mut broken, mut was_deeper, mut is_first) = (0_usize, start, false, true);
         for (line, place) in lines {
             let Some(content) = line.get(indent..).filter(|content| !content.is_empty()) else {
@@ -247,14 +247,14 @@ impl Reader {
         }
     }
 
-    /// Line breaks of a block: where only they are between two texts, each stands where it is written.
+    /// Adds line breaks of a block; if nothing else is between two texts, each has its own source position.
     fn breaks(&mut self, count: usize, first: usize) {
         (0..count).for_each(|index| self.out.push('\n', first.saturating_add(index)));
         self.at = first.saturating_add(count);
     }
 }
 
-/// How far what a scalar at `place` belongs to is indented: its key, or the list that it is an entry of.
+/// Returns the indentation of the parent node of a scalar at `place`: its key, or its list entry.
 fn around(text: &str, place: usize) -> usize {
     let before = text.get(..place).unwrap_or_default();
     let line = before.rsplit('\n').next().unwrap_or_default();
@@ -269,7 +269,7 @@ fn around(text: &str, place: usize) -> usize {
     line.len().saturating_sub(rest.len())
 }
 
-/// The lines of the body of a block, each with the place where it begins.
+/// Splits the body of a block into lines, each with its position.
 fn lines(body: &str, start: usize) -> Vec<(&str, usize)> {
     let mut place = start;
     let mut lines = Vec::new();

@@ -1,6 +1,6 @@
-//! Whether two values of a type are the same to the API server, which compares what they mean: an amount that is
-//! written otherwise is the same amount, and what is empty or zero is as good as left out, unless its type tells the
-//! two apart.
+//! Decides whether two values of a type are equal to the API server, which compares their meaning: a quantity in another
+//! notation is equal, and an empty or zero value is equal to an absent one, unless its type distinguishes the
+//! two.
 
 use std::cmp::Ordering;
 
@@ -13,7 +13,7 @@ use crate::interrupt;
 static NULL: Value = Value::Null;
 
 impl Tables {
-    /// Whether two messages of a type mean the same.
+    /// Whether two messages of a type are equal.
     pub(crate) fn alike(&self, id: TypeId, one: &Value, other: &Value) -> bool {
         interrupt::checkpoint();
         if one == other {
@@ -28,7 +28,7 @@ impl Tables {
         one.keys().all(same) && other.keys().filter(|name| !one.contains_key(*name)).all(same)
     }
 
-    /// Whether two values of a field mean the same.
+    /// Whether two values of a field are equal.
     pub(crate) fn alike_as(&self, kind: &TypeRef, one: &Value, other: &Value) -> bool {
         if one == other {
             return true;
@@ -110,7 +110,7 @@ mod tests {
         ));
         assert!(!alike(spec(json!({"memory": "1Gi"})), spec(json!({"memory": "1G"}))));
         assert!(!alike(spec(json!({"memory": "1Gi"})), spec(json!({"cpu": "1Gi"}))));
-        // A pointer to nothing is not nothing.
+        // A pointer to an empty value differs from an absent one.
         assert!(!alike(json!({"securityContext": {}}), json!({})));
         assert!(!alike(json!({"hostUsers": false}), json!({})));
     }

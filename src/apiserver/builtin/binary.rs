@@ -1,16 +1,16 @@
-//! Reproduces what a value loses in etcd: built-in kinds are stored there in protobuf, which knows no empty lists and
-//! maps. Those that JSON always shows come back as null. CustomResourceDefinitions are stored as JSON, whose whole
-//! numbers have no fraction.
+//! Reproduces what a value loses in etcd: built-in kinds are stored there in protobuf, which has no empty lists and
+//! maps; fields of these types that JSON always shows become null. CustomResourceDefinitions are stored as JSON, in which
+//! whole numbers have no fraction.
 
 use admit_apimachinery::go;
 use serde_json::Value;
 
 use super::model::{Field, Tables, TypeId, TypeRef};
 
-/// The group whose objects lie in the store as JSON.
+/// The group whose objects are stored as JSON.
 const JSON_GROUP: &str = "apiextensions.k8s.io";
 
-/// Brings a decoded value of the message `id` into the form in which it comes back.
+/// Changes a decoded value of the message `id` to the form that is read from etcd.
 pub(crate) fn through_store(tables: &Tables, id: TypeId, value: &mut Value) {
     if tables.get(id).package.group == JSON_GROUP {
         *value = go::json::rewritten(value.take());
@@ -49,7 +49,7 @@ fn inside(tables: &Tables, kind: &TypeRef, value: &mut Value) {
         (TypeRef::Map(inner), Value::Object(members)) => {
             members.values_mut().for_each(|member| inside(tables, inner, member));
         }
-        // Protobuf has no null either.
+        // Protobuf has no null: empty bytes are read.
         (TypeRef::Bytes, value @ Value::Null) => {
             *value = "".into();
         }

@@ -3,7 +3,7 @@
 //! the table's order, map keys are sorted, times and quantities have their canonical form. The conversion is done in
 //! place, so that a large object is not in memory twice.
 //!
-//! Left to others: duplicate members (only the parser of the text sees them), defaults, validation of values.
+//! Not done here: detection of duplicate members (only the JSON parser sees them), defaults, validation of values.
 
 mod words;
 mod written;
@@ -21,46 +21,46 @@ use super::scalar;
 use crate::emptied::{self, Place, Step};
 use crate::interrupt;
 
-/// A value in its canonical form, and what had to be dropped to get there.
+/// A value in its canonical form, and what was dropped to get it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     pub value: Value,
-    /// Paths of unknown members in the order of the document, of very many the first: `spec.containers[0].bogus`.
+    /// Paths of unknown members in the order of the document, up to a limit: `spec.containers[0].bogus`.
     pub unknown: Vec<String>,
-    /// Lists and maps that were sent empty, and are left out of the value.
+    /// Lists and maps that were sent empty, and are not in `value`.
     pub(crate) emptied: Vec<Place>,
 }
 
-/// What names the kind of an object, in the order in which it is written.
+/// The members that give the kind of an object, in the order in which they are written.
 const HEAD: [&str; 2] = ["kind", "apiVersion"];
 
-/// What the server adds to an item of a list in defaults. What names the managers of its fields is weighed when it is known.
+/// Estimated bytes that defaults add to a list item. Field managers are counted later, when they are known.
 const ADDED_TO_ITEM: usize = 256;
 
-/// The same of a container, to which it adds most.
+/// Estimated bytes that defaults add to a container, more than to any other item.
 const ADDED_TO_CONTAINER: usize = 2 << 10;
 
 /// Reads `value` as the message `id`.
 ///
 /// # Errors
-/// The first value in the order of the document that its type cannot read, such as a time; else the first wrong type.
+/// The first value in document order that its type cannot parse, such as a time; else the first value of a wrong type.
 pub fn decode(tables: &Tables, id: TypeId, value: Value) -> Result<Decoded, DecodeError> {
     decode_within(tables, id, value, Budget::UNLIMITED)
 }
 
-/// `value` in the canonical form of the message `id`, as far as its types can read it: what they cannot stays as it is.
+/// Converts `value` to the canonical form of the message `id`; values that their types cannot read stay unchanged.
 #[must_use]
 pub fn rewritten(tables: &Tables, id: TypeId, value: Value) -> Value {
     let mut decoder = Decoder { lenient: true, ..Decoder::new(tables, Budget::UNLIMITED) };
-    // A lenient decoder refuses nothing, and nothing is too heavy without a limit.
+    // A lenient decoder never fails, and nothing is too heavy without a limit.
     decoder.message(id, value).unwrap_or_default()
 }
 
-/// Like [`decode`], with a limit on the memory of the object in its canonical form and of what the server adds to it,
+/// Like [`decode`], with a limit on the memory of the object in its canonical form and of the defaults that are added to it,
 /// both of which can be hundreds of bytes for a `{}`.
 ///
 /// # Errors
-/// As [`decode`], and an object that weighs more.
+/// As [`decode`], and when the object exceeds the limit.
 pub fn decode_within(
     tables: &Tables,
     id: TypeId,
@@ -78,19 +78,19 @@ pub fn decode_within(
 struct Decoder<'t> {
     tables: &'t Tables,
     budget: Budget,
-    /// Values that their types cannot read stay as they are.
+    /// Whether values that their types cannot read stay unchanged instead of being errors.
     lenient: bool,
     unknown: Paths,
-    /// The first wrong type. Reading goes on, because a value that its own type cannot read is told rather than that.
+    /// The first wrong type. Reading goes on, because an unparsable value is reported in preference to it.
     mismatch: Option<DecodeError>,
     /// The path with list indices, for unknown members.
     indexed: String,
-    /// The path without, as type errors give it.
+    /// The path without list indices, for type errors.
     plain: String,
-    /// The path step by step, for what is empty.
+    /// The path step by step, for empty lists and maps.
     steps: Vec<Step>,
     emptied: Vec<Place>,
-    /// The package of the innermost message, and its name, which type errors give as well.
+    /// Package and name of the innermost message, for type errors.
     owner: (&'static str, &'static str),
 }
 
@@ -134,7 +134,7 @@ impl<'t> Decoder<'t> {
                     let value = self.value(&field.kind, member)?;
                     self.note_empty(definition, field, &value);
                     self.steps.pop();
-                    // A list of schemas that is neither is nothing.
+                    // A `SchemaOrArray` that is neither is dropped.
                     if !value.is_null() {
                         decoded.insert(field.name, value);
                     }
@@ -144,7 +144,7 @@ impl<'t> Decoder<'t> {
         }
         self.owner = owner;
         let written = self.write(id, definition, decoded);
-        // What is in them was counted when it was read.
+        // Lists, maps and messages were counted when they were read.
         self.budget.take(weight::of_map())?;
         for (name, value) in &written {
             let own = if value.is_object() || value.is_array() { 0 } else { weight::of(value) };
@@ -153,7 +153,7 @@ impl<'t> Decoder<'t> {
         Ok(Value::Object(written))
     }
 
-    /// Remembers the place of a list or map that is empty and will not be written.
+    /// Records the place of an empty list or map that will not be written.
     fn note_empty(&mut self, owner: &TypeDef, field: &Field, value: &Value) {
         let is_map = match (field.kind.pointee(), value) {
             (TypeRef::List(_), Value::Array(items)) if items.is_empty() => false,
@@ -172,7 +172,7 @@ impl<'t> Decoder<'t> {
         definition: &TypeDef,
         mut decoded: BTreeMap<&str, Value>,
     ) -> Map<String, Value> {
-        // A map that is made of a list has no room for more.
+        // A map built from a list has no spare capacity.
         let mut written: Vec<(String, Value)> = Vec::new();
         if definition.object {
             for name in HEAD {
@@ -203,7 +203,7 @@ impl<'t> Decoder<'t> {
                 TypeRef::SchemaOrArray(id) | TypeRef::SchemaOrBool(id) | TypeRef::SchemaOrStrings(id),
                 value,
             ) => {
-                // Types that read themselves know nothing of strict reading.
+                // Types with their own JSON methods ignore strict decoding.
                 let unknown = std::mem::take(&mut self.unknown);
                 let read = self.schema(kind, *id, value);
                 self.unknown = unknown;
@@ -259,7 +259,7 @@ impl<'t> Decoder<'t> {
         Ok(Value::Array(items))
     }
 
-    /// What the server will add to an item of this type.
+    /// Returns the bytes that defaults add to an item of this type.
     fn added(&self, inner: &TypeRef) -> usize {
         match inner.pointee() {
             TypeRef::Message(id) if self.tables.get(*id).name.ends_with("Container") => ADDED_TO_CONTAINER,
@@ -279,7 +279,7 @@ impl<'t> Decoder<'t> {
             self.indexed.push_str(name);
             let own = member.as_str().map_or(0, |text| weight::of_text(text.len()));
             self.budget.take(weight::of_member(name).saturating_add(own))?;
-            // Nothing is empty in what has no parts.
+            // Scalars have no empty parts, so their path is not needed.
             let has_parts =
                 matches!(inner.pointee(), TypeRef::Message(_) | TypeRef::List(_) | TypeRef::Map(_));
             self.steps.push(Step::Name(if has_parts { name.clone().into() } else { "".into() }));
@@ -291,7 +291,7 @@ impl<'t> Decoder<'t> {
         Ok(Value::Object(members))
     }
 
-    /// An item of a list or a value of a map: null is what Go makes of nothing.
+    /// Decodes an item of a list or a value of a map: null becomes the zero value, as in Go.
     fn element(&mut self, inner: &TypeRef, value: Value) -> Result<Value, DecodeError> {
         if !value.is_null() {
             return self.value(inner, value);
@@ -336,7 +336,7 @@ impl<'t> Decoder<'t> {
         }
     }
 
-    /// Bytes that are given one by one.
+    /// Decodes bytes that are given as a list of numbers.
     fn bytes(&self, items: &[Value]) -> Result<String, DecodeError> {
         let byte = |item: &Value| match item.as_u64().and_then(|number| u8::try_from(number).ok()) {
             Some(byte) => Ok(byte),
@@ -347,7 +347,7 @@ impl<'t> Decoder<'t> {
         Ok(scalar::to_base64(&bytes))
     }
 
-    /// Appends a member to both paths, to one after the types that it is embedded with; the former lengths undo it.
+    /// Appends a member to both paths, in `plain` after the embedded types that hold it. Returns the former lengths, to undo it.
     fn enter(&mut self, name: &str, embedding: &[&str]) -> (usize, usize) {
         let lengths = (self.indexed.len(), self.plain.len());
         let steps = [(&mut self.indexed, &[][..]), (&mut self.plain, embedding)];

@@ -1,6 +1,6 @@
 //! Encodes objects and lists of built-in kinds as protobuf (`application/vnd.kubernetes.protobuf`), with the field
-//! numbers of the field tables: the counterpart of `protobuf`. What JSON leaves out because it is empty is written as
-//! empty, where Go's type has a value for it.
+//! numbers of the field tables: the counterpart of `protobuf`. Fields that JSON omits because they are empty are written
+//! with their zero value, as Go writes them.
 
 use admit_apimachinery::go;
 use jiff::Timestamp;
@@ -12,7 +12,7 @@ use crate::interrupt;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// The wire types of the protocol.
+/// The protobuf wire types.
 #[derive(Clone, Copy)]
 enum Wire {
     Varint = 0,
@@ -20,7 +20,7 @@ enum Wire {
     Bytes = 2,
 }
 
-/// The document in its envelope; None for a kind without field tables.
+/// Encodes the document with its envelope; None for a kind without field tables.
 #[must_use]
 pub(crate) fn encode(tables: &Tables, document: &Value) -> Option<Vec<u8>> {
     let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -45,7 +45,7 @@ pub(crate) fn encode(tables: &Tables, document: &Value) -> Option<Vec<u8>> {
     Some(envelope)
 }
 
-/// An event of a watch, with the length before it.
+/// Encodes an event of a watch, preceded by its length.
 #[must_use]
 pub(crate) fn watch_event(tables: &Tables, kind: &str, object: &Value) -> Option<Vec<u8>> {
     let mut extension = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn watch_event(tables: &Tables, kind: &str, object: &Value) -> Option
     Some([&length.to_be_bytes()[..], &event].concat())
 }
 
-/// Every list has its metadata under one number and its items under the next.
+/// Encodes a list: every list has its metadata in field 1 and its items in field 2.
 fn list(tables: &Tables, item: TypeId, document: &Value) -> Option<Vec<u8>> {
     let encoder = Encoder { tables };
     let meta = tables.by_openapi_name(&format!("{META}.ListMeta"))?;
@@ -76,15 +76,15 @@ struct Encoder<'t> {
 impl Encoder<'_> {
     fn message(&self, id: TypeId, object: &Value) -> Vec<u8> {
         let mut out = Vec::new();
-        // Members are written by their numbers, whatever their order is in the type.
+        // Fields are written in the order of their numbers, whatever their order in the table.
         let mut fields: Vec<_> = self.tables.get(id).fields.iter().collect();
         fields.sort_unstable_by_key(|declared| declared.number);
         let is_list = self.tables.get(id).is_list;
         for declared in fields {
             match &declared.kind {
-                // What is a list in JSON is the one field of its message.
+                // A type that is a list in JSON is a message with one field.
                 kind if is_list => self.value(kind, declared.number, object, &mut out),
-                // An embedded type's fields stand beside the others in JSON, and in a message of their own here.
+                // The fields of an embedded type are inlined in JSON, and a message of their own here.
                 TypeRef::Message(embedded) if declared.name.is_empty() => {
                     field(&mut out, declared.number, &self.message(*embedded, object));
                 }
@@ -97,7 +97,7 @@ impl Encoder<'_> {
         out
     }
 
-    /// What Go's types have a value for, whether or not one was given; pointers, lists and maps have none.
+    /// Writes the zero value of an absent field, if Go's type has one; pointers, lists and maps have none.
     fn absent(&self, kind: &TypeRef, number: u32, out: &mut Vec<u8>) {
         match kind {
             TypeRef::Int32
@@ -150,7 +150,7 @@ impl Encoder<'_> {
                 for (name, member) in value.as_object().into_iter().flatten() {
                     let mut entry = single(1, name.as_bytes());
                     match &**inner {
-                        // A list inside a map is wrapped in a message of its own.
+                        // A list inside a map is wrapped in a message.
                         list @ TypeRef::List(_) => {
                             let mut items = Vec::new();
                             self.value(list, 1, member, &mut items);
@@ -164,7 +164,7 @@ impl Encoder<'_> {
         }
     }
 
-    /// A schema under the first number, or what stands in its place under the second.
+    /// Writes a schema as the first field number, or the alternative to it as the second.
     fn schema_or(&self, id: TypeId, (schema, other): (u32, u32), value: &Value) -> Vec<u8> {
         let mut out = Vec::new();
         match value {
@@ -179,7 +179,7 @@ impl Encoder<'_> {
             }
             object => {
                 if schema == 2 {
-                    // Beside a schema, more properties are allowed.
+                    // A schema implies that additional properties are allowed.
                     whole(&mut out, other, 1);
                 }
                 field(&mut out, schema, &self.message(id, object));
@@ -227,7 +227,7 @@ fn key(out: &mut Vec<u8>, number: u32, wire: Wire) {
     varint(out, u64::from(number) << 3 | wire as u64);
 }
 
-/// Seven bits a byte, the lowest first; the eighth tells that more follow.
+/// Writes a varint: seven bits a byte, the lowest first; the eighth bit says that more follow.
 fn varint(out: &mut Vec<u8>, mut value: u64) {
     loop {
         let [low, ..] = value.to_le_bytes();
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Whether all of `part` is in the whole, beside which there may be what is empty.
+    /// Whether `part` is contained in `whole`, which may also have empty values.
     fn is_in(part: &Value, whole: &Value) -> bool {
         match (part, whole) {
             (Value::Object(part), Value::Object(whole)) => {

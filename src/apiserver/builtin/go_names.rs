@@ -1,4 +1,4 @@
-//! Named Go types of fields (such as `[]v1.FinalizerName`), which type errors mention; `go_names.txt` lists them.
+//! Looks up named Go types of fields (such as `[]v1.FinalizerName`), which type errors mention; `go_names.txt` lists them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -10,14 +10,14 @@ static NAMES: LazyLock<BTreeMap<(&str, &str), &str>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The name of the type of a field: all of it, such as `[]v1.FinalizerName`. Types of one name in several packages are
-/// listed with that of their package.
+/// Returns the full name of the type of a field, such as `[]v1.FinalizerName`. Types of the same name in several packages are
+/// listed with their package.
 pub(super) fn field((package, owner): (&str, &str), name: &str) -> Option<&'static str> {
     let qualified = format!("{package}.{owner}");
     NAMES.get(&(qualified.as_str(), name)).or_else(|| NAMES.get(&(owner, name))).copied()
 }
 
-/// What a list or map of this name holds.
+/// Returns the element type in the name of a list or map type.
 pub(super) fn element(name: &str) -> &str {
     match name.strip_prefix("map[") {
         Some(rest) => rest.split_once(']').map_or(name, |(_, element)| element),

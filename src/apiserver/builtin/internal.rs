@@ -46,6 +46,7 @@ fn ordered(tables: &Tables, id: TypeId) -> Vec<&Field> {
         "PodSpec" => &MOVED,
         "PodSecurityContext" => &[("fsGroupChangePolicy", "fsGroup")],
         "Volume" | "VolumeSource" => &[("quobyte", "rbd")],
+        "PersistentVolumeSpec" => &[("quobyte", "rbd"), ("flexVolume", "iscsi")],
         _ => &[],
     };
     for (name, after) in moves {
@@ -103,7 +104,7 @@ fn shown(tables: &Tables, kind: &TypeRef, value: &Value) -> Value {
 /// The name in Go of a field of the type `owner`.
 fn member_name(owner: &str, name: &str) -> String {
     /// Those that are no other way of writing the published one.
-    const OTHERWISE: [(&str, &str, &str); 9] = [
+    const OTHERWISE: [(&str, &str, &str); 10] = [
         ("RBD", "image", "RBDImage"),
         ("RBD", "monitors", "CephMonitors"),
         ("RBD", "pool", "RBDPool"),
@@ -112,6 +113,7 @@ fn member_name(owner: &str, name: &str) -> String {
         ("ISCSI", "chapAuthSession", "SessionCHAPAuth"),
         ("AzureDisk", "diskURI", "DataDiskURI"),
         ("Glusterfs", "endpoints", "EndpointsName"),
+        ("PhotonPersistentDisk", "pdID", "PdID"),
         ("ContainerStatus", "lastState", "LastTerminationState"),
     ];
     let own = OTHERWISE.iter().find(|(of, given, _)| *given == name && owner.starts_with(of));

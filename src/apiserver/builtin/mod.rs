@@ -1,4 +1,4 @@
-//! The fields of the built-in kinds, and everything that is derived from them.
+//! Declares the fields of the built-in kinds, and derives everything else from these declarations.
 //!
 //! One line of `tables/*.txt` per field (number, name, type, patch and list rules, description) is the only place where
 //! a field of a built-in kind is declared. From it come the OpenAPI schemas, strict decoding, the order and omission

@@ -1,4 +1,4 @@
-//! The field tables in memory: types refer to one another by index, and texts borrow from the embedded table files.
+//! Holds the field tables in memory: types refer to one another by index, and strings borrow from the embedded table files.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub struct EnumId(pub(super) usize);
 /// The package of a type: API group, version and OpenAPI prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// How other packages' tables refer to it: `core`.
+    /// The name by which other packages' tables refer to it: `core`.
     pub alias: &'static str,
     /// Empty for the core group.
     pub group: &'static str,
@@ -38,19 +38,19 @@ pub struct TypeDef {
     pub object: bool,
     /// Whether server-side apply owns values of this type as a whole.
     pub atomic: bool,
-    /// Whether it is a list in JSON, and only in protobuf a message, whose one field is the list.
+    /// Whether it is a list in JSON, and in protobuf a message whose only field is the list.
     pub is_list: bool,
-    /// The fields of which one is set at a time.
+    /// The fields of which only one is set at a time.
     pub union: Option<Union>,
     pub description: &'static str,
     /// The fields, in the order in which the encoder writes them.
     pub fields: Vec<Field>,
 }
 
-/// Fields of which the value of another one tells which is set: `x-kubernetes-unions`.
+/// Fields of which only one is set, as given by another field: `x-kubernetes-unions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Union {
-    /// The field that tells; empty where none does.
+    /// The field that names the one that is set; empty if there is none.
     pub discriminator: &'static str,
     pub fields: Vec<&'static str>,
 }
@@ -80,11 +80,11 @@ pub struct Field {
     /// Whether server-side apply owns the members one by one although it owns other values of the type as a whole.
     pub granular_map: bool,
     pub patch: PatchStrategy,
-    /// Published in OpenAPI and set by the server where the client set nothing.
+    /// The default as JSON, published in OpenAPI and set by the server if the client set nothing.
     pub default: Option<&'static str>,
-    /// Set by the server where the client set nothing, but not published.
+    /// The default as JSON, set by the server if the client set nothing, but not published.
     pub fill: Option<&'static str>,
-    /// What has the same effect as leaving it out, though nobody sets it: as JSON.
+    /// A value as JSON that has the same effect as an absent field, although it is never set as a default.
     pub absent: Option<&'static str>,
     pub description: &'static str,
 }
@@ -104,11 +104,11 @@ pub struct PatchStrategy {
     pub retain_keys: bool,
     /// The member that identifies a list item; empty for lists of scalars.
     pub merge_key: &'static str,
-    /// The strategies as they are published.
+    /// The strategies as OpenAPI publishes them.
     pub text: &'static str,
 }
 
-/// The names under which arbitrary JSON is published.
+/// The named types whose values are arbitrary JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RawKind {
     /// An object of any kind.
@@ -142,33 +142,33 @@ pub enum TypeRef {
     /// A schema or a list of property names: `dependencies`.
     SchemaOrStrings(TypeId),
     Message(TypeId),
-    /// May be absent as opposed to zero.
+    /// An optional value, whose absence differs from zero.
     Pointer(Box<Self>),
     List(Box<Self>),
     Map(Box<Self>),
 }
 
 impl Tables {
-    /// The type of a served kind.
+    /// Returns the type of a served kind.
     #[must_use]
     pub fn kind(&self, group: &str, version: &str, kind: &str) -> Option<TypeId> {
         self.kinds.get(&(group, version, kind)).copied()
     }
 
-    /// The type with an OpenAPI name such as `io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
+    /// Returns the type with an OpenAPI name such as `io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
     #[must_use]
     pub fn by_openapi_name(&self, name: &str) -> Option<TypeId> {
         self.by_openapi.get(name).copied()
     }
 
     /// # Panics
-    /// Never for ids of this table, the only ones that can be had.
+    /// Never for ids of this table.
     #[must_use]
     pub fn get(&self, id: TypeId) -> &TypeDef {
         &self.types[id.0]
     }
 
-    /// All types.
+    /// Returns all types.
     pub fn ids(&self) -> impl Iterator<Item = TypeId> + use<> {
         (0..self.types.len()).map(TypeId)
     }
@@ -178,13 +178,13 @@ impl Tables {
         &self.enums[id.0]
     }
 
-    /// The field with the JSON name `name`, looked up through embedded types.
+    /// Finds the field with the JSON name `name`, also in embedded types.
     #[must_use]
     pub fn field(&self, id: TypeId, name: &str) -> Option<&Field> {
         self.field_with_owners(id, name).map(|(_, field)| field)
     }
 
-    /// The same, with the names of the embedded types that it was found in, the outermost first.
+    /// Like [`Self::field`], with the names of the embedded types that contain the field, outermost first.
     #[must_use]
     pub fn field_with_owners(&self, id: TypeId, name: &str) -> Option<(Vec<&'static str>, &Field)> {
         self.get(id).fields.iter().find_map(|field| match &field.kind {
@@ -197,7 +197,7 @@ impl Tables {
         })
     }
 
-    /// All fields as JSON sees them: those of embedded types stand in the place of the embedding.
+    /// Returns all fields as in JSON: those of embedded types replace the embedding field.
     #[must_use]
     pub fn flat_fields(&self, id: TypeId) -> Vec<&Field> {
         let fields = &self.get(id).fields;
@@ -215,7 +215,7 @@ impl Tables {
 }
 
 impl TypeId {
-    /// The type's place among all types.
+    /// Returns the index of the type among all types.
     #[must_use]
     pub fn index(self) -> usize {
         self.0
@@ -230,7 +230,7 @@ impl TypeDef {
 }
 
 impl TypeRef {
-    /// The type behind pointers.
+    /// Returns the type behind pointers.
     #[must_use]
     pub fn pointee(&self) -> &Self {
         match self {
@@ -239,7 +239,7 @@ impl TypeRef {
         }
     }
 
-    /// The message behind pointers, lists and maps, if there is one.
+    /// Returns the message behind pointers, lists and maps, if there is one.
     #[must_use]
     pub fn message(&self) -> Option<TypeId> {
         match self {

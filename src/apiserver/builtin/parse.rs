@@ -10,9 +10,10 @@
 //! ```
 //!
 //! `!` marks a required field, `+` one that is optional but always written, `~` a message that is left out when empty, and
-//! `!~` what is required but left out when empty; the name `.` embeds a type. `atomic` types and maps are owned as a whole
-//! by server-side apply, a `granular` one is not although its type is. A `list` is a list in JSON and a message in protobuf
-//! alone. Of the fields of a `union` the field before the colon tells which is set. Types are written as in Go: `*int32`, `[]Container`, `map[string]string`, `meta.ObjectMeta`.
+//! `!~` one that is required but left out when empty; the name `.` embeds a type. Server-side apply owns values of `atomic` types
+//! and maps as a whole, but not of a `granular` map of an atomic type. A `list` is a list in JSON and a message in protobuf.
+//! The field before the colon of a `union` says which of the others is set. Types are written as in Go: `*int32`,
+//! `[]Container`, `map[string]string`, `meta.ObjectMeta`.
 
 use std::collections::HashMap;
 
@@ -29,7 +30,7 @@ enum Named {
 
 type Names = HashMap<(&'static str, &'static str), Named>;
 
-/// The tables, and the lines that could not be understood (none in a release: a test holds that).
+/// Returns the tables, and the lines that are invalid (none, as a test checks).
 pub(super) fn parse(texts: &[&'static str]) -> (Tables, Vec<String>) {
     let mut tables = Tables::default();
     let mut problems = Vec::new();
@@ -56,7 +57,7 @@ pub(super) fn parse(texts: &[&'static str]) -> (Tables, Vec<String>) {
     (tables, problems)
 }
 
-/// First pass: every type gets its index, so that the second can refer forward.
+/// First pass: assigns an index to every type, so that the second can refer forward.
 fn declare(texts: &[&'static str], tables: &mut Tables) -> Names {
     let mut names = Names::new();
     for text in texts {

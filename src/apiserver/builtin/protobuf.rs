@@ -1,7 +1,7 @@
 //! Reads protobuf request bodies (`application/vnd.kubernetes.protobuf`) of built-in kinds into JSON.
 //!
-//! A body is four magic bytes and an envelope that names the kind and holds the object's message. Fields are known by
-//! the numbers of the field tables; unknown numbers are skipped, as protobuf demands. Answers are written by `encode`.
+//! A body is four magic bytes and an envelope that names the kind and holds the object's message. Fields are identified by
+//! the numbers of the field tables; unknown numbers are skipped, as protobuf requires. `encode` writes responses.
 
 mod wire;
 
@@ -19,7 +19,7 @@ use super::model::{Field, Tables, TypeId, TypeRef};
 /// The magic bytes at the beginning of every body.
 pub const MAGIC: [u8; 4] = [0x6b, 0x38, 0x73, 0x00];
 
-/// Deeper messages are refused; no built-in kind but a recursive schema comes near.
+/// Messages nested deeper are refused; of the built-in kinds only recursive schemas come near.
 const MAX_DEPTH: usize = 64;
 
 /// Why a body cannot be read.
@@ -49,10 +49,10 @@ pub enum ProtobufError {
     UnknownKind { kind: String, api_version: String },
 }
 
-/// The object of a body, with its `apiVersion` and `kind`.
+/// Decodes the object of a body, with its `apiVersion` and `kind`.
 ///
 /// # Errors
-/// The body is no envelope, names no built-in kind, or is cut off.
+/// When the body has no valid envelope, names no built-in kind, or is truncated.
 pub fn decode(tables: &Tables, body: &[u8]) -> Result<Value, ProtobufError> {
     if body.is_empty() {
         return Err(ProtobufError::NoData);
@@ -80,7 +80,7 @@ pub fn decode(tables: &Tables, body: &[u8]) -> Result<Value, ProtobufError> {
         }
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
-    // Options have one type that every group and version registers anew.
+    // Options have one type, which is registered for every group and version.
     let id = tables
         .kind(group, version, &kind)
         .or_else(|| tables.by_openapi_name(&format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}")))
@@ -93,14 +93,14 @@ pub fn decode(tables: &Tables, body: &[u8]) -> Result<Value, ProtobufError> {
     Ok(Value::Object(object))
 }
 
-/// The field tables, and what is left for the values of the body.
+/// The field tables, and the remaining memory budget for the body's values.
 struct Spent<'t> {
     tables: &'t Tables,
     budget: Cell<Budget>,
 }
 
 impl Spent<'_> {
-    /// Before a value is kept.
+    /// Takes `bytes` from the budget, before a value is stored.
     fn spend(&self, bytes: usize) -> Result<(), TooHeavy> {
         let mut budget = self.budget.get();
         budget.take(bytes)?;
@@ -147,7 +147,7 @@ struct Context<'t> {
 }
 
 impl Context<'_> {
-    /// Sets the field, or adds to it where it is a list or a map.
+    /// Sets the field, or appends to it if it is a list or a map.
     fn add(
         &self,
         kind: &TypeRef,
@@ -228,7 +228,7 @@ impl Context<'_> {
             TypeRef::SchemaOrArray(id) => self.schema_or(*id, 1, 2, self.bytes(wire)?)?,
             TypeRef::SchemaOrBool(id) => self.schema_or(*id, 2, 1, self.bytes(wire)?)?,
             TypeRef::SchemaOrStrings(id) => self.schema_or(*id, 1, 2, self.bytes(wire)?)?,
-            // A list inside a map is wrapped in a message of its own.
+            // A list inside a map is wrapped in a message.
             TypeRef::List(inner) => {
                 let mut items = Vec::new();
                 let mut reader = Reader { rest: self.bytes(wire)? };
@@ -245,7 +245,7 @@ impl Context<'_> {
         })
     }
 
-    /// A schema under one number, or else what stands under the other: schemas, names or a boolean.
+    /// Reads a schema from one field number, or its alternative from the other: schemas, names or a boolean.
     fn schema_or(&self, id: TypeId, schema: u32, other: u32, bytes: &[u8]) -> Result<Value, ProtobufError> {
         let mut others = Vec::new();
         let mut reader = Reader { rest: bytes };
@@ -271,7 +271,7 @@ impl Context<'_> {
         Ok(Value::Array(others))
     }
 
-    /// JSON as text within the message; null where it is none.
+    /// Reads JSON from bytes in the message; null if it is invalid.
     fn raw(&self, members: &Members<'_>) -> Result<Value, ProtobufError> {
         match json::parse(members.bytes(1)) {
             Ok(document) => {
@@ -308,7 +308,7 @@ impl Context<'_> {
     }
 }
 
-/// Seconds and nanoseconds since 1970 in a form of RFC 3339; an empty message is no time at all.
+/// Formats seconds and nanoseconds since 1970 by `form`, a form of RFC 3339; an empty message is null.
 fn time(bytes: &[u8], form: &str) -> Result<Value, ProtobufError> {
     let members = Members::of(bytes)?;
     if bytes.is_empty() {

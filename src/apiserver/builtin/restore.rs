@@ -1,6 +1,6 @@
-//! Decodes a patched object the way kube-apiserver decodes the result of a strategic merge patch: not from text but
-//! from maps, field by field in the order of the type, with errors of its own and numbers that lose their excess
-//! digits.
+//! Decodes a patched object the way kube-apiserver decodes the result of a strategic merge patch: not from JSON but
+//! from maps, field by field in the order of the type, with its own errors and with numbers truncated to the size of
+//! their fields.
 
 use admit_apimachinery::go;
 use serde_json::{Map, Number, Value};
@@ -21,30 +21,30 @@ pub(crate) enum RestoreError {
     Slice(&'static str),
     #[error("error decoding from json: {0}")]
     Bytes(ScalarError),
-    /// A number stands where another type is to be.
+    /// A number where another type is required.
     #[error("cannot convert {found} to {wanted}")]
     Number { found: &'static str, wanted: String },
-    /// The field is of this type.
+    /// The type of a field whose value has another type.
     #[error("unrecognized type: {0}")]
     Type(&'static str),
-    /// Of types that read the text of a value themselves.
+    /// An error of a type that parses its JSON itself.
     #[error(transparent)]
     Scalar(#[from] ScalarError),
     #[error("json: cannot unmarshal {found} into Go value of type {wanted}")]
     Mistyped { found: String, wanted: &'static str },
 }
 
-/// The object with its numbers cut to the sizes of their fields.
+/// Decodes the object, with its numbers truncated to the sizes of their fields.
 ///
 /// # Errors
-/// The first value that its field cannot hold, in the order of the fields.
+/// The first value that its field cannot hold, in field order.
 pub(crate) fn restore(tables: &Tables, id: TypeId, mut value: Value) -> Result<Value, RestoreError> {
     check(tables, id, &value)?;
     cut_message(tables, id, &mut value);
     Ok(value)
 }
 
-/// Whether [`restore`] could read the object.
+/// Checks whether [`restore`] can decode the object.
 ///
 /// # Errors
 /// As [`restore`].
@@ -72,7 +72,7 @@ fn fields(tables: &Tables, id: TypeId, members: &Map<String, Value>) -> Result<(
     Ok(())
 }
 
-/// Cuts the numbers of a message that was checked.
+/// Truncates the numbers of a checked message.
 fn cut_message(tables: &Tables, id: TypeId, value: &mut Value) {
     let Value::Object(members) = value else { return };
     for field in tables.flat_fields(id) {
@@ -104,7 +104,7 @@ fn cut(tables: &Tables, kind: &TypeRef, value: &mut Value) {
     }
 }
 
-/// A field of a type.
+/// A field of a message.
 #[derive(Clone, Copy)]
 struct Place<'t> {
     tables: &'t Tables,
@@ -164,7 +164,7 @@ impl Place<'_> {
     }
 }
 
-/// An integer in as many bits as its field has; the rest is lost.
+/// Truncates an integer to the bits of its field.
 fn whole(kind: &TypeRef, number: &Number) -> Result<Value, RestoreError> {
     let size = if *kind == TypeRef::Int32 { "int32" } else { "int64" };
     let Some(integer) = go::json::reread(number).as_i64() else {
@@ -174,7 +174,7 @@ fn whole(kind: &TypeRef, number: &Number) -> Result<Value, RestoreError> {
     Ok(if *kind == TypeRef::Int32 { cut.into() } else { integer.into() })
 }
 
-/// Types that read the text of a value themselves.
+/// Checks values of types that parse their JSON themselves.
 fn read_itself(kind: &TypeRef, value: &Value) -> Result<(), RestoreError> {
     let no_text = |wanted: &'static str| {
         let found = match value {

@@ -1,12 +1,12 @@
-//! Canonical forms of scalars that are strings in JSON and typed values in the API server, such as times and
-//! quantities.
+//! Converts scalars that are strings in JSON and typed values in the API server, such as times and
+//! quantities, to their canonical form.
 
 use admit_apimachinery::go::json::CorruptInput;
 use admit_apimachinery::go::layout::TimestampError;
 use admit_apimachinery::go::{self, Layout, Timestamp};
 use admit_apimachinery::quantity::{Quantity, QuantityError};
 
-/// Why a text is no such value, in Go's words.
+/// Why a string is not such a value, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ScalarError {
     #[error(transparent)]
@@ -17,7 +17,7 @@ pub(crate) enum ScalarError {
     Quantity(#[from] QuantityError),
 }
 
-/// A time in UTC: to the second, or to the microsecond, which such a field demands.
+/// Formats a time in UTC: in seconds, or in microseconds, which such a field requires.
 pub(super) fn time(text: &str, micro: bool) -> Result<String, ScalarError> {
     let layout = if micro { Layout::Rfc3339Micro } else { Layout::Rfc3339 };
     let read = Timestamp::parse(layout, text)?;
@@ -28,7 +28,7 @@ pub(super) fn time(text: &str, micro: bool) -> Result<String, ScalarError> {
     Ok(format!("{}.{:06}Z", seconds.trim_end_matches('Z'), read.nanos / 1_000))
 }
 
-/// Base64 in its padded standard form; line breaks are ignored.
+/// Formats base64 with padding; line breaks are ignored.
 pub(super) fn base64(text: &str) -> Result<String, ScalarError> {
     Ok(to_base64(&go::json::bytes(text)?))
 }
@@ -37,7 +37,7 @@ pub(super) fn to_base64(bytes: &[u8]) -> String {
     go::base64::encode(bytes)
 }
 
-/// A quantity in its canonical form: no fraction, the largest suffix that keeps the number whole.
+/// Formats a quantity in its canonical form: no fraction, the largest suffix that keeps the number whole.
 pub(super) fn quantity(text: &str) -> Result<String, ScalarError> {
     let read = Quantity::parse(text.trim())?;
     Ok(read.to_string())

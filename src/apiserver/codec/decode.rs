@@ -1,5 +1,5 @@
-//! Decodes a body as an object of the kind that the path names, and reports the fields that this kind does not have.
-//! Values are brought into canonical form; defaults and validation are left to the registry.
+//! Decodes a body as an object of the kind in the request's path, and reports fields that this kind does not have.
+//! Values are converted to canonical form; defaults and validation are left to the registry.
 
 use std::sync::LazyLock;
 
@@ -28,11 +28,11 @@ pub(crate) struct Received {
     pub object: Value,
     /// Errors of strict decoding: `unknown field "spec.bogus"`, `duplicate field "metadata"`.
     pub strict: Vec<String>,
-    /// Empty lists and maps of a built-in kind, which the object does not have.
+    /// Lists and maps of a built-in kind that were sent empty, and are not in `object`.
     pub emptied: Vec<Place>,
 }
 
-/// Reads a body as an object of a built-in kind that is sent to a subresource of `info`'s.
+/// Reads a body as an object of a built-in kind that is sent to a subresource of `info`.
 ///
 /// # Errors
 /// 400 in Kubernetes' words.
@@ -51,7 +51,7 @@ pub(crate) fn receive_kind(
     receive(&sent, None, body)
 }
 
-/// Reads a body as the options of a deletion. Of another kind nothing is read: that it is one is for who knows the request.
+/// Reads a body as delete options. Contents of another kind are not read: the caller, who knows the request, reports it.
 ///
 /// # Errors
 /// 400 in Kubernetes' words.
@@ -76,7 +76,7 @@ pub(crate) fn receive_delete_options(body: &Body) -> Result<Value, Refusal> {
 static DELETE_OPTIONS: LazyLock<Option<TypeId>> =
     LazyLock::new(|| tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"));
 
-/// The refusal of a body that strict validation objects to.
+/// Builds the error for a body that fails strict validation.
 #[must_use]
 pub(crate) fn strict_refusal(
     (_, version, kind): (&str, &str, &str),
@@ -110,7 +110,7 @@ pub(crate) fn receive(
     };
     let Document { value, duplicates } = parse(body).map_err(|why| {
         why.refusal(|error| {
-            // The kind was found all the same.
+            // For a number error upstream has already determined the kind.
             let number = error.strip_prefix(PARSE_ERROR).filter(|error| error.starts_with(NUMBER_ERROR));
             number.map_or_else(|| unrecognized(&error), |error| unhandled_as(info, error))
         })
@@ -118,7 +118,7 @@ pub(crate) fn receive(
     if let Some(error) = unnamed(&value) {
         return Err(unrecognized(&error));
     }
-    // Without a type of its own a kind is what the object says it is, letter by letter.
+    // Custom resources have no Go type: member names are compared exactly.
     let text = if custom.is_some() { exact_text } else { text };
     if custom.is_some() && matches!(value, Value::Object(_) | Value::Null) && text(&value, "kind").is_none() {
         let body = String::from_utf8_lossy(&body.bytes);
@@ -152,20 +152,20 @@ pub(crate) fn receive(
         if api_version != info.api_version() {
             return Err(wrong_version(info, &api_version));
         }
-        // Of the right version and another kind: that is for the validation to say.
+        // The right version with another kind is reported by validation.
         object::set_field(&mut received.object, "kind", Some(kind.into()));
     }
     let duplicates = duplicates.iter().map(|path| duplicate_text(body.format, path));
     received.strict.splice(0..0, duplicates);
-    // As sigs.k8s.io/json, which counts objections of all kinds together.
+    // sigs.k8s.io/json limits the number of all errors together.
     received.strict.truncate(MAX_PATHS);
     Ok(received)
 }
 
-/// Reads a patched object again: the same as [`receive`] from the value on, without texts about the request's body.
+/// Decodes a patched object again: like [`receive`] after parsing, without messages about the request's body.
 ///
 /// # Errors
-/// What the value cannot be decoded for.
+/// When the value cannot be decoded.
 pub(crate) fn recheck(
     info: &ResourceInfo,
     custom: Option<&CustomVersion>,
@@ -174,10 +174,10 @@ pub(crate) fn recheck(
     canonical(info, custom, value, None, Nulls::Dropped)
 }
 
-/// The same of an object that a configuration was merged into: nulls that its schema does not allow are not overlooked.
+/// Like [`recheck`], for the result of a merged configuration: nulls that its schema does not allow are kept.
 ///
 /// # Errors
-/// What the value cannot be decoded for.
+/// When the value cannot be decoded.
 pub(crate) fn recheck_merged(
     info: &ResourceInfo,
     custom: Option<&CustomVersion>,
@@ -186,17 +186,17 @@ pub(crate) fn recheck_merged(
     canonical(info, custom, value, None, Nulls::Kept)
 }
 
-/// What becomes of nulls that the schema of a custom resource neither allows nor has a default for.
+/// How to treat nulls that the schema of a custom resource neither allows nor has a default for.
 #[derive(Clone, Copy)]
 enum Nulls {
     Dropped,
     Kept,
 }
 
-/// The same of a built-in kind that is sent to a subresource; none that is known is taken as it is.
+/// Like [`recheck`], for a built-in kind that is sent to a subresource; an unknown kind is returned unchanged.
 ///
 /// # Errors
-/// What the value cannot be decoded for.
+/// When the value cannot be decoded.
 pub(crate) fn recheck_kind(
     (group, version, kind): (&str, &str, &str),
     value: Value,
@@ -230,8 +230,8 @@ fn canonical(
     }
 }
 
-/// An empty `managedFields` asks for a reset, as one empty entry does; only the latter outlives decoding. (Custom
-/// resources lose the empty list unseen.)
+/// An empty `managedFields` requests a reset, like one empty entry; only the latter survives decoding. (For custom
+/// resources the empty list is lost without effect.)
 fn keep_reset(value: &mut Value) {
     if let Some(Value::Array(entries)) = value.pointer_mut("/metadata/managedFields")
         && entries.is_empty()
@@ -240,7 +240,7 @@ fn keep_reset(value: &mut Value) {
     }
 }
 
-/// What an object may weigh with all that the server adds to it; one that a patch made, as much as the largest body's.
+/// Returns the memory limit of an object with its defaults; for the result of a patch, that of the largest body.
 fn budget(body: Option<&Body>) -> Budget {
     Budget::of_text(body.map_or(MAX_BODY, |body| body.bytes.len()))
 }
@@ -276,7 +276,7 @@ fn custom_object(
         && let Some(metadata) = value.get_mut("metadata").filter(|metadata| !metadata.is_null())
     {
         let metadata = metadata.take();
-        // Go writes it anew and reads that: what is whole has lost its fraction by then.
+        // Go encodes and decodes it again, which drops the fraction of whole numbers.
         let decoded = decode_within(tables(), id, go::json::rewritten(metadata), budget);
         let decoded = decoded.map_err(|error| match error.too_heavy() {
             Some(limit) => too_heavy(limit),
@@ -308,12 +308,12 @@ fn unknown_texts(paths: &[String]) -> Vec<String> {
 fn duplicate_text(format: Format, path: &str) -> String {
     match format {
         Format::Json | Format::Protobuf => format!("duplicate field \"{path}\""),
-        // The YAML reader knows lines and says the whole sentence.
+        // The YAML reader knows lines, and returns the whole sentence.
         Format::Yaml => path.to_owned(),
     }
 }
 
-/// A built-in kind that the path does not name.
+/// Builds the error for a built-in kind other than that of the path.
 fn wrong_kind(
     info: &ResourceInfo,
     (kind, api_version): (&str, &str),
@@ -329,7 +329,7 @@ fn wrong_kind(
     if known {
         return wrong_version(info, api_version);
     }
-    // Definitions are served by a server of their own.
+    // CustomResourceDefinitions are served by a separate server upstream, with another scheme.
     let scheme = match info.group.as_str() {
         "apiextensions.k8s.io" => "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
         _ => "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30",
@@ -346,12 +346,12 @@ fn wrong_version(info: &ResourceInfo, api_version: &str) -> Refusal {
     ))
 }
 
-/// Whether a version that is served no longer is read all the same: evictions are, as clients of old send them.
+/// Whether a version that is no longer served is still accepted: for evictions, from old clients.
 fn is_taken_too(api_version: &str, kind: &str) -> bool {
     (api_version, kind) == ("policy/v1beta1", EVICTION.2)
 }
 
-/// Versions that are known and no longer served, with their kinds.
+/// Known versions that are no longer served, with their kinds.
 const UNSERVED: &str = include_str!("unserved.txt");
 
 fn was_served(api_version: &str, kind: &str) -> bool {
@@ -359,7 +359,7 @@ fn was_served(api_version: &str, kind: &str) -> bool {
     lines.any(|mut words| words.next() == Some(api_version) && words.any(|known| known == kind))
 }
 
-/// Whether the version has a kind of this name: an object's, its list's, or one that every version has.
+/// Whether the version has this kind: of an object, of a list, or one that every version has.
 fn is_registered(api_version: &str, kind: &str) -> bool {
     const EVERYWHERE: [&str; 7] = [
         "CreateOptions",
@@ -370,7 +370,7 @@ fn is_registered(api_version: &str, kind: &str) -> bool {
         "UpdateOptions",
         "WatchEvent",
     ];
-    /// Kinds of the core version that are no resources.
+    /// Kinds of the core version that are not resources.
     const CORE: [&str; 6] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "List", "Status"];
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     let is_kind = |kind: &str| tables().kind(group, version, kind).is_some() || was_served(api_version, kind);
@@ -380,7 +380,7 @@ fn is_registered(api_version: &str, kind: &str) -> bool {
         || (api_version == "v1" && CORE.contains(&kind))
 }
 
-/// A text at the top of a body. Go's reader takes the letters of a name in either case, and the last that fits.
+/// Returns a string at the top of a body by its exact name. Go's reader ignores the case of names, and uses the last match.
 fn exact_text(value: &Value, field: &str) -> Option<String> {
     value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
 }
@@ -391,7 +391,7 @@ fn text(value: &Value, field: &str) -> Option<String> {
     text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Go's error for a kind or version that is not a string.
+/// Returns Go's error for a kind or version that is not a string.
 pub(crate) fn unnamed(value: &Value) -> Option<String> {
     let named =
         |name: &str| ["apiVersion", "kind"].into_iter().find(|known| known.eq_ignore_ascii_case(name));
@@ -404,7 +404,7 @@ pub(crate) fn unnamed(value: &Value) -> Option<String> {
     })
 }
 
-/// The beginning of a body: as text where it looks like JSON, in hexadecimal otherwise.
+/// Returns the beginning of a body: as text if it looks like JSON, else in hexadecimal.
 fn summary(bytes: &[u8]) -> String {
     const SHOWN: usize = 30;
     let Some(first) = bytes.first() else { return "<empty>".to_owned() };

@@ -1,4 +1,4 @@
-//! What bytes are read as: a value of any kind, or why there is none.
+//! Represents the result of parsing a body: a value of any kind, or the reason why there is none.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use serde_json::Value;
 
 use crate::status::Refusal;
 
-/// A body that was read.
+/// A parsed body.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub value: Value,
-    /// Paths of duplicate members, and for YAML whole sentences about them, up to a limit.
+    /// Paths of duplicate members, or for YAML whole sentences about them, up to a limit.
     pub duplicates: Vec<String>,
 }
 
 /// Why a body cannot be read.
 #[derive(Debug)]
 pub(crate) enum Unread {
-    /// In Kubernetes' words.
+    /// Invalid, in Kubernetes' words.
     Mistake(String),
-    /// The same of an annotation that stands for a field; those that there are are sound.
+    /// An annotation that represents a field is invalid.
     Inconvertible(String),
-    /// It may be sound, and holds more than is taken.
+    /// The contents exceed a limit, and may be valid.
     TooMuch(String),
 }
 
 impl Unread {
-    /// The refusal of the body, which for a mistake `worded` makes.
+    /// Builds the response; `worded` builds that for an invalid body.
     pub(crate) fn refusal(self, worded: impl FnOnce(String) -> Refusal) -> Refusal {
         match self {
             Self::Mistake(why) | Self::Inconvertible(why) => worded(why),

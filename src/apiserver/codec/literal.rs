@@ -1,10 +1,10 @@
-//! Finds a number as it was written in the request body: refusals print its digits, which its value has lost.
+//! Finds the original notation of a number in the request body: error messages print its digits, which parsing loses.
 
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-/// The literal at a path such as `spec.containers[0].ports`; None where the path leads nowhere.
+/// Returns the literal at a path such as `spec.containers[0].ports`; None if the path does not exist.
 pub(super) fn at<'b>(body: &'b [u8], path: &str) -> Option<&'b str> {
     let mut rest = std::str::from_utf8(body).ok()?;
     for step in path.split('.') {

@@ -1,4 +1,4 @@
-//! Decodes request bodies, from bytes to an object of the kind that the path names.
+//! Decodes request bodies, from bytes to an object of the kind in the path.
 
 mod decode;
 mod document;

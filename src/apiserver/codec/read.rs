@@ -7,10 +7,10 @@ use super::yaml;
 use crate::builtin::protobuf::{self, ProtobufError};
 use crate::builtin::tables;
 
-/// The longest body that is read. As upstream: what etcd would take, twice over.
+/// Most bytes of a body. As upstream: twice what etcd would accept.
 pub(crate) const MAX_BODY: usize = 3 << 20;
 
-/// How a body is written.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
@@ -18,7 +18,7 @@ pub(crate) enum Format {
     Protobuf,
 }
 
-/// A body as it came.
+/// A body as received.
 #[derive(Clone, Debug)]
 pub(crate) struct Body {
     pub format: Format,
@@ -27,10 +27,10 @@ pub(crate) struct Body {
 
 pub(super) const PARSE_ERROR: &str = "couldn't get version/kind; json parse error: ";
 
-/// Parses a body without interpreting it.
+/// Parses a body without decoding it as a kind.
 ///
 /// # Errors
-/// The parser's text, with `json parse error: ` before it where Kubernetes has that.
+/// The parser's message, with `json parse error: ` before it where Kubernetes has that.
 pub(crate) fn parse(body: &Body) -> Result<Document, Unread> {
     match body.format {
         Format::Json => match json::parse(&body.bytes).map_err(Unread::from) {

@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::document::{Document, Unread};
 
-/// Reads the first document. A member that stands twice is noted as a whole sentence, and the last one counts.
+/// Reads the first document. A duplicate member is reported as a whole sentence, and the last one counts.
 ///
 /// # Errors
-/// What is wrong with the text, with `yaml: ` before it.
+/// The parser's message, with `yaml: ` before it.
 pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
     let text = String::from_utf8_lossy(bytes);
     if text.trim_start_matches(' ').starts_with('\t') {
@@ -24,7 +24,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
         if error.too_much {
             return Unread::TooMuch(error.message);
         }
-        // Such a number is read, and then cannot be written as JSON.
+        // Such a number can be read, but not written as JSON.
         if let Some(number) = error.message.strip_suffix(" is no JSON value") {
             return Unread::Mistake(format!("json: unsupported value: {}", go_number(number)));
         }
@@ -46,12 +46,12 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
     Ok(Document { value: tree.value, duplicates })
 }
 
-/// Whether a YAML text may hold the character, as its specification has it.
+/// Whether YAML allows the character.
 fn is_readable(character: char) -> bool {
     matches!(character, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// A number that is none, as Go prints it; written in backquotes.
+/// Formats NaN or infinity, which the error has in backquotes, as Go prints it.
 fn go_number(written: &str) -> &'static str {
     if written.contains("nan") || written.contains("NaN") || written.contains("NAN") {
         "NaN"
@@ -62,7 +62,7 @@ fn go_number(written: &str) -> &'static str {
     }
 }
 
-/// A mistake as Go's reader words it: without what was being read, and with the line where that is not the first.
+/// Words an error as Go's reader does: without the context, and with the line unless it is the first.
 fn wording(error: &YamlError, text: &str) -> String {
     let message = error.message.strip_prefix("not YAML: ").unwrap_or(&error.message);
     let lines = text.lines().count();
@@ -86,7 +86,7 @@ fn wording(error: &YamlError, text: &str) -> String {
         }
         other => other,
     };
-    // Its parser counts from zero, but takes the end of the text for a line of its own; its scanner counts from one.
+    // Go's parser counts lines from zero, but counts the end of the text as a line; its scanner counts from one.
     let at_end = error.position.line >= lines;
     let is_parsers = context.starts_with("while parsing") && context != "while parsing a quoted scalar";
     let line = match (is_parsers, error.position.line) {
@@ -98,7 +98,7 @@ fn wording(error: &YamlError, text: &str) -> String {
     if line == 0 { mistake.to_owned() } else { format!("line {line}: {mistake}") }
 }
 
-/// What Go's reader misses at the end of a text in which `bracket` is open: a value, or what may follow one.
+/// Returns what Go's reader expects at the end of a text in which `bracket` is open: a value, or a separator.
 fn unclosed(bracket: &str, text: &str) -> &'static str {
     match text.trim_end().chars().next_back() {
         Some('[' | '{' | ',' | ':') | None => "did not find expected node content",
@@ -107,7 +107,7 @@ fn unclosed(bracket: &str, text: &str) -> &'static str {
     }
 }
 
-/// Objections of strict validation, as the YAML reader words them together.
+/// Formats errors of strict validation as the YAML reader does.
 pub(crate) fn strict_text(objections: &[String]) -> String {
     let (duplicates, others): (Vec<&String>, Vec<&String>) =
         objections.iter().partition(|text| text.starts_with("line "));

@@ -1,4 +1,4 @@
-//! Aggregated discovery: all groups and resources in two documents (`/api`, `/apis`), which current clients ask for
+//! Builds aggregated discovery: all groups and resources in two documents (`/api`, `/apis`), which current clients request
 //! first.
 
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use serde_json::{Map, Value, json};
 use super::order::groups;
 use crate::resources::{ResourceInfo, Scope};
 
-/// Clients believe a body to be aggregated only if its type repeats these parameters, in this order.
+/// Clients recognize an aggregated body only if its type repeats these parameters, in this order.
 const CONTENT_TYPES: [(&str, &str); 2] = [
     ("application/json", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
     ("application/yaml", "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
 ];
 
-/// The text of the aggregated document in the form of `content_type`.
+/// Writes the aggregated document in the format of `content_type`.
 pub(super) fn written(document: &Value, content_type: &str) -> String {
     if content_type.starts_with("application/yaml") { write_sorted(document) } else { document.to_string() }
 }
 
-/// The type of the aggregated form, where the `Accept` header lists that before a plain one. Its beta is no longer served.
+/// Returns the content type of the aggregated format if the `Accept` header lists that before a plain one. The beta is not served.
 pub(super) fn requested(accept: &str) -> Option<&'static str> {
     for clause in accept.split(',') {
         let mut parts = clause.split(';').map(str::trim);
@@ -43,7 +43,7 @@ pub(super) fn requested(accept: &str) -> Option<&'static str> {
     None
 }
 
-/// The document of `/api` (`legacy_group`, the core group alone) or of `/apis` (all others).
+/// Returns the document of `/api` (`legacy_group`: the core group only) or of `/apis` (all others).
 pub(super) fn document(rows: &[Arc<ResourceInfo>], legacy_group: bool) -> Value {
     let items: Vec<Value> = groups(rows)
         .iter()
@@ -98,7 +98,7 @@ fn resource(row: &ResourceInfo) -> Value {
     Value::Object(entry)
 }
 
-/// Built-in kinds leave group and version empty, which clients read as those of the enclosing entry.
+/// Returns the response kind. Built-in kinds leave group and version empty, which clients take from the enclosing entry.
 fn own_kind(row: &ResourceInfo) -> Value {
     let (group, version) = if row.builtin { ("", "") } else { (row.group.as_str(), row.version.as_str()) };
     json!({"group": group, "version": version, "kind": row.kind})

@@ -1,4 +1,4 @@
-//! Unaggregated discovery: one list of groups, and one list of resources per group and version.
+//! Builds unaggregated discovery: one list of groups, and one list of resources per group and version.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::order::{Group, groups, priority};
 use crate::digest;
 use crate::resources::{ResourceInfo, Scope};
 
-/// `/api`. `host` is the address that the client used.
+/// Returns the document of `/api`. `host` is the address that the client used.
 pub(super) fn api_versions(rows: &[Arc<ResourceInfo>], host: &str) -> Value {
     let groups = groups(rows);
     let versions: Vec<&str> = groups
@@ -24,11 +24,11 @@ pub(super) fn api_versions(rows: &[Arc<ResourceInfo>], host: &str) -> Value {
     })
 }
 
-/// `/apis`.
+/// Returns the document of `/apis`.
 pub(super) fn group_list(rows: &[Arc<ResourceInfo>]) -> Value {
     let mut groups = groups(rows);
     groups.retain(|group| !group.name.is_empty());
-    // This document counts priorities as APIServices have them, and then goes by their names, which begin with a version.
+    // This document orders groups by the priorities of their APIServices, then by the APIServices' names, which begin with a version.
     groups.sort_by_cached_key(|group| {
         let names = group.versions.iter().map(|(version, _)| format!("{version}.{}", group.name));
         (Reverse(priority(group.name)), names.min())
@@ -37,7 +37,7 @@ pub(super) fn group_list(rows: &[Arc<ResourceInfo>]) -> Value {
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
-/// `/apis/GROUP`.
+/// Returns the document of `/apis/GROUP`.
 pub(super) fn group(rows: &[Arc<ResourceInfo>], name: &str) -> Option<Value> {
     let groups = groups(rows);
     let group = groups.iter().find(|group| group.name == name && !name.is_empty())?;
@@ -48,7 +48,7 @@ pub(super) fn group(rows: &[Arc<ResourceInfo>], name: &str) -> Option<Value> {
     Some(Value::Object(document))
 }
 
-/// `/api/VERSION` and `/apis/GROUP/VERSION`.
+/// Returns the document of `/api/VERSION` or `/apis/GROUP/VERSION`.
 pub(super) fn resource_list(rows: &[Arc<ResourceInfo>], group: &str, version: &str) -> Option<Value> {
     let groups = groups(rows);
     let (_, rows) = groups
@@ -60,7 +60,7 @@ pub(super) fn resource_list(rows: &[Arc<ResourceInfo>], group: &str, version: &s
     let resources: Vec<Value> = rows.iter().flat_map(|row| resource_entries(row)).collect();
     let mut document = Map::new();
     document.insert("kind".into(), "APIResourceList".into());
-    // The core group's list has never named its own version.
+    // Upstream's list of the core group has no `apiVersion`.
     if !group.is_empty() {
         document.insert("apiVersion".into(), "v1".into());
     }
@@ -123,7 +123,7 @@ fn resource_entries(row: &ResourceInfo) -> Vec<Value> {
     entries
 }
 
-/// The hash of a kind that was first stored in another version, or in another group, still stands for that one.
+/// Hashes the version and group in which the kind was first stored, which later storage versions do not change.
 fn storage_hash(row: &ResourceInfo) -> String {
     digest::short_base64(&format!("{}/{}", row.first_stored, row.kind))
 }

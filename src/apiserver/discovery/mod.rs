@@ -1,4 +1,4 @@
-//! Discovery: the documents `/api`, `/apis` and below, which tell clients what the server serves.
+//! Serves discovery: the documents `/api`, `/apis` and below, which tell clients what the server serves.
 //!
 //! Input: the rows of the resource table, the path and the request headers. Output: a finished response, or `None`
 //! where the path is no discovery document (the router then answers 404). Everything is derived from the rows, so
@@ -59,7 +59,7 @@ fn json(document: &Value) -> Response<Bytes> {
     response
 }
 
-/// Aggregated documents carry a digest of their text, so that a client's cached copy is confirmed with a 304.
+/// Builds the response. An aggregated document has a digest as ETag, so that an unchanged one is answered by 304.
 fn tagged(body: String, content_type: &'static str, request: &HeaderMap) -> Response<Bytes> {
     let etag = format!("\"{}\"", digest::hex_upper(body.as_bytes()));
     let unchanged = text(request, header::IF_NONE_MATCH) == etag;
@@ -79,7 +79,7 @@ fn tagged(body: String, content_type: &'static str, request: &HeaderMap) -> Resp
     response
 }
 
-/// The value of a header, empty where it is absent or no text.
+/// Returns the value of a header; empty if it is absent or not a string.
 fn text(headers: &HeaderMap, name: header::HeaderName) -> &str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::resources::ResourceInfo;
 
-/// The rows of one API group, by version, the preferred version first.
+/// The rows of one API group by version, the preferred version first.
 #[derive(Debug)]
 pub(crate) struct Group<'a> {
     /// Empty for the core group.
@@ -15,7 +15,7 @@ pub(crate) struct Group<'a> {
     pub versions: Vec<(&'a str, Vec<&'a ResourceInfo>)>,
 }
 
-/// How much a group counts, for those that do not count as little as others do. The order of equals is that of discovery.
+/// The priorities of groups above the lowest. Groups of equal priority are in discovery's order.
 const PRIORITIES: [(&str, i64); 23] = [
     ("", 18_000),
     ("apiregistration.k8s.io", 18_000),
@@ -43,19 +43,19 @@ const PRIORITIES: [(&str, i64); 23] = [
 ];
 const LEAST: i64 = 1_000;
 
-/// The `groupPriorityMinimum` of a group: those of definitions count least, but for two that OpenShift's kube-apiserver puts
+/// Returns the `groupPriorityMinimum` of a group. Groups of CRDs have the lowest, except two that OpenShift's kube-apiserver puts
 /// before the others.
 #[must_use]
 pub(crate) fn priority(group: &str) -> i64 {
     PRIORITIES.iter().find(|(name, _)| *name == group).map_or(LEAST, |(_, priority)| *priority)
 }
 
-/// Built-in groups in the API server's own priority; groups of custom resources follow by name.
+/// Returns the position of a group: built-in groups by the API server's priority, then groups of custom resources by name.
 fn rank(group: &str, builtin: bool) -> usize {
     PRIORITIES.iter().position(|(name, _)| builtin && *name == group).unwrap_or(PRIORITIES.len())
 }
 
-/// All groups of the table in the order of discovery.
+/// Returns all groups of the table in the order of discovery.
 #[must_use]
 pub(crate) fn groups(rows: &[Arc<ResourceInfo>]) -> Vec<Group<'_>> {
     let mut by_group: BTreeMap<(usize, &str), BTreeMap<&str, Vec<&ResourceInfo>>> = BTreeMap::new();
@@ -80,7 +80,7 @@ pub(crate) fn groups(rows: &[Arc<ResourceInfo>]) -> Vec<Group<'_>> {
         .collect()
 }
 
-/// Stable before beta before alpha, higher numbers first; names that are no Kubernetes versions last, by name.
+/// Orders versions: stable before beta before alpha, higher numbers first; names that are not Kubernetes versions last, by name.
 pub(crate) fn compare_versions(left: &str, right: &str) -> Ordering {
     match (kube_version(left), kube_version(right)) {
         (Some(left), Some(right)) => Reverse(left).cmp(&Reverse(right)),
@@ -90,7 +90,7 @@ pub(crate) fn compare_versions(left: &str, right: &str) -> Ordering {
     }
 }
 
-/// `v2beta3` as (stability, major, minor), greater meaning preferred.
+/// Parses `v2beta3` as (stability, major, minor); greater values are preferred.
 fn kube_version(version: &str) -> Option<(u8, u64, u64)> {
     let digits = version.strip_prefix('v')?;
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());

@@ -1,7 +1,7 @@
-//! A part of an object that is being validated, together with the path by which its errors name it.
+//! Represents a part of an object during validation, with its path for error messages.
 //!
-//! Reading never fails: a part that is absent, or of another type than asked for, reads as Go's zero value, because
-//! decoding has refused wrong types before anything is validated.
+//! Reading never fails: a part that is absent or of another type reads as Go's zero value, because
+//! decoding has refused wrong types before validation.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -59,39 +59,39 @@ impl<'o> Field<'o> {
         Self { value, path: Some(Rc::new(Node { parent: self.path.clone(), step })) }
     }
 
-    /// The member `name`.
+    /// Returns the member `name`.
     pub(crate) fn get(&self, name: &'static str) -> Self {
         self.child(Step::Name(name), self.value.get(name).unwrap_or(&NULL))
     }
 
-    /// The member `name`, a name that is not known beforehand.
+    /// Returns the member `name`, for names that are not constants.
     pub(crate) fn member(&self, name: &str) -> Self {
         self.child(Step::Member(name.to_owned()), self.value.get(name).unwrap_or(&NULL))
     }
 
-    /// The member of a map under `key`, with the path `[key]`.
+    /// Returns the value of a map under `key`, with the path `[key]`.
     pub(crate) fn key(&self, key: &str) -> Self {
         self.child(Step::Key(key.to_owned()), self.value.get(key).unwrap_or(&NULL))
     }
 
-    /// The item at `index`.
+    /// Returns the item at `index`.
     pub(crate) fn index(&self, index: usize) -> Self {
         self.child(Step::Index(index), self.value.get(index).unwrap_or(&NULL))
     }
 
-    /// The same path over another value: that of the old object, or one that was computed.
+    /// Returns the same path with another value: that of the old object, or one that was computed.
     pub(crate) fn with<'v>(&self, value: &'v Value) -> Field<'v> {
         Field { value, path: self.path.clone() }
     }
 
-    /// The items of a list; none if it is not there.
+    /// Returns the items of a list; none if it is absent.
     pub(crate) fn items(&self) -> impl Iterator<Item = Self> + use<'o> {
         let parent = self.clone();
         let items = self.value.as_array().map(Vec::as_slice).unwrap_or_default();
         items.iter().enumerate().map(move |(index, item)| parent.child(Step::Index(index), item))
     }
 
-    /// The members of a map, in the order of their keys, each with the path `[key]`.
+    /// Returns the members of a map, in the order of their keys, each with the path `[key]`.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&'o str, Self)> + use<'o> {
         let parent = self.clone();
         let mut members: Vec<(&'o String, &'o Value)> = self.map().into_iter().flatten().collect();
@@ -101,48 +101,48 @@ impl<'o> Field<'o> {
             .map(move |(key, value)| (key.as_str(), parent.child(Step::Key(key.clone()), value)))
     }
 
-    /// The value; null if it is not there.
+    /// Returns the value; null if it is absent.
     pub(crate) const fn value(&self) -> &'o Value {
         self.value
     }
 
-    /// Whether it is there and not null.
+    /// Whether it is present and not null.
     pub(crate) fn is_set(&self) -> bool {
         !self.value.is_null()
     }
 
-    /// The text; empty if there is none.
+    /// Returns the string; empty if there is none.
     pub(crate) fn text(&self) -> &'o str {
         self.value.as_str().unwrap_or_default()
     }
 
-    /// The texts of a list, as Go reads them: one that is null is empty.
+    /// Returns the strings of a list, as Go reads them: null is empty.
     pub(crate) fn texts(&self) -> impl Iterator<Item = &'o str> + use<'o> {
         let items = self.value.as_array().map(Vec::as_slice).unwrap_or_default();
         items.iter().map(|item| item.as_str().unwrap_or_default())
     }
 
-    /// A list of texts as errors show it; null if it is not there.
+    /// Returns a list of strings for error messages; null if it is absent.
     pub(crate) fn shown_texts(&self) -> Value {
         if self.as_sent().is_array() { self.texts().collect() } else { Value::Null }
     }
 
-    /// The integer, if there is one.
+    /// Returns the integer, if there is one.
     pub(crate) fn integer(&self) -> Option<i64> {
         self.value.as_i64()
     }
 
-    /// The flag; false if there is none.
+    /// Returns the boolean; false if there is none.
     pub(crate) fn flag(&self) -> bool {
         self.value.as_bool().unwrap_or_default()
     }
 
-    /// The members, if it is a map.
+    /// Returns the members, if it is a map.
     pub(crate) fn map(&self) -> Option<&'o Map<String, Value>> {
         self.value.as_object()
     }
 
-    /// How many items or members it has.
+    /// Returns the number of items or members.
     pub(crate) fn len(&self) -> usize {
         match self.value {
             Value::Array(items) => items.len(),
@@ -151,15 +151,15 @@ impl<'o> Field<'o> {
         }
     }
 
-    /// Whether it has no text, items or members.
+    /// Whether it is an empty string, list or map, or absent.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0 && self.text().is_empty()
     }
 }
 
-/// Errors about this field, in kube-apiserver's words.
+/// Constructors of errors about this field, in kube-apiserver's words.
 impl Field<'_> {
-    /// The value breaks a rule, which `detail` tells. A value that is not there reads as the empty text.
+    /// The value breaks a rule, which `detail` states. An absent value is shown as the empty string.
     pub(crate) fn invalid(&self, detail: impl Into<String>) -> FieldError {
         FieldError::invalid(self, self.shown(), detail)
     }
@@ -169,32 +169,32 @@ impl Field<'_> {
         FieldError::invalid(self, in_order(shown.into()), detail)
     }
 
-    /// It is absent or empty.
+    /// The field is absent or empty.
     pub(crate) fn required(&self, detail: impl Into<String>) -> FieldError {
         FieldError::required(self, detail)
     }
 
-    /// It may not be there, or not change.
+    /// The field may not be present, or may not change.
     pub(crate) fn forbidden(&self, detail: impl Into<String>) -> FieldError {
         FieldError::forbidden(self, detail)
     }
 
-    /// It is none of the supported values, which are told in the order given: upstream sorts them in most places.
+    /// The value is not a supported one. `supported` is listed in the given order; upstream sorts it in most places.
     pub(crate) fn not_supported(&self, supported: &[&str]) -> FieldError {
         FieldError::not_supported(self, self.shown(), supported.iter().copied())
     }
 
-    /// It stands in the list before.
+    /// The value is already in the list.
     pub(crate) fn duplicate(&self) -> FieldError {
         FieldError::duplicate(self, self.shown())
     }
 
-    /// What it refers to is not there.
+    /// The referenced object does not exist.
     pub(crate) fn not_found(&self) -> FieldError {
         FieldError::new(FieldErrorKind::NotFound, self, self.shown(), "")
     }
 
-    /// The text is longer than `max` bytes.
+    /// The string is longer than `max` bytes.
     pub(crate) fn too_long(&self, max: i64) -> FieldError {
         FieldError::too_long(self, max)
     }
@@ -204,7 +204,7 @@ impl Field<'_> {
         FieldError::too_many(self, i64::try_from(self.len()).unwrap_or(i64::MAX), max)
     }
 
-    /// The value with the empty lists and maps that were sent with it, in place of those that it does not have.
+    /// Returns the value including empty lists and maps that were sent, but which decoding removed.
     pub(crate) fn as_sent(&self) -> Cow<'_, Value> {
         emptied::as_sent(self.value, || self.steps().map(Step::sent).collect())
     }
@@ -216,7 +216,7 @@ impl Field<'_> {
         }
     }
 
-    /// From the root to here.
+    /// Returns the steps from the root to this field.
     fn steps(&self) -> impl Iterator<Item = &Step> {
         let mut steps = Vec::new();
         let mut next = self.path.as_ref();
@@ -228,7 +228,7 @@ impl Field<'_> {
     }
 }
 
-/// Values of built-in kinds are structures, whose members are shown in the order in which they are declared.
+/// Values of built-in kinds are structs, whose members are shown in declaration order.
 fn in_order(shown: BadValue) -> BadValue {
     match shown {
         BadValue::Json(value @ (Value::Array(_) | Value::Object(_))) => BadValue::Verbatim(value.to_string()),
@@ -236,56 +236,56 @@ fn in_order(shown: BadValue) -> BadValue {
     }
 }
 
-/// Checks that many kinds make.
+/// Checks that many kinds need. Each adds its errors to `errors`.
 impl Field<'_> {
-    /// A number that is there is 0 or more.
+    /// A number must not be negative, if present.
     pub(crate) fn not_negative(&self, errors: &mut FieldErrors) {
         if self.integer().is_some_and(|number| number < 0) {
             errors.add(|| self.invalid("must be greater than or equal to 0"));
         }
     }
 
-    /// A number that is there stands between both, which it may equal.
+    /// A number must be between both limits, inclusive, if present.
     pub(crate) fn in_range(&self, min: i64, max: i64, errors: &mut FieldErrors) {
         if self.integer().is_some_and(|number| !(min..=max).contains(&number)) {
             errors.add(|| self.invalid(format!("must be between {min} and {max}, inclusive")));
         }
     }
 
-    /// A text that is there is one of those.
+    /// A string must be one of the supported ones, unless empty.
     pub(crate) fn one_of(&self, supported: &[&str], errors: &mut FieldErrors) {
         if !self.text().is_empty() && !supported.contains(&self.text()) {
             errors.add(|| self.not_supported(supported));
         }
     }
 
-    /// The text is a name of that kind.
+    /// The string must be a name by `rule`.
     pub(crate) fn named(&self, rule: NameRule, errors: &mut FieldErrors) {
         self.problems(rule.problems(self.text(), false), errors);
     }
 
-    /// The text is a domain and a path.
+    /// The string must be a domain and a path.
     pub(crate) fn domain_prefixed_path(&self, errors: &mut FieldErrors) {
         for (part, problem) in names::domain_prefixed_path(self.text()) {
             errors.add(|| self.invalid_as(part, problem));
         }
     }
 
-    /// An invalid value for each of the problems.
+    /// Adds an error for each of the problems.
     pub(crate) fn problems(&self, problems: Vec<String>, errors: &mut FieldErrors) {
         for problem in problems {
             errors.add(|| self.invalid(problem));
         }
     }
 
-    /// The value is the old one; what is not there is told as null.
+    /// The value must equal the old one; an absent one is shown as null.
     pub(crate) fn immutable_or_null(&self, old: &Field<'_>, errors: &mut FieldErrors) {
         if self.value != old.value {
             errors.add(|| self.invalid_as(&*self.as_sent(), "field is immutable"));
         }
     }
 
-    /// The value is the old one.
+    /// The value must equal the old one.
     pub(crate) fn immutable(&self, old: &Field<'_>, errors: &mut FieldErrors) {
         if self.value != old.value {
             errors.add(|| self.invalid("field is immutable"));

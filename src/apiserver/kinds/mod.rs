@@ -141,6 +141,10 @@ pub(crate) enum Habit {
     ObjectAgain,
     /// The same twice: as if the object was new, and as a change, which begins as if it was.
     ObjectTwice,
+    /// A change of its status is validated as any other change.
+    StatusAlike,
+    /// A change of its status is validated by the rules of all kinds alone.
+    StatusUnjudged,
     /// Something empty that was sent makes a change of a specification in which there was nothing: what is in memory is
     /// compared, and what was stored has nothing empty in it.
     CountsEmpty,
@@ -203,10 +207,13 @@ pub(crate) struct Strategy {
     pub(crate) validate_placed: Option<ValidatePlaced>,
     /// What those find who compile the object, given the one that it replaces. They look at its metadata, too.
     pub(crate) compile: Option<Compile>,
-    /// Whether a change is validated as if the object was new, before its metadata and the change are looked at.
-    pub(crate) judged_as_new: bool,
+    /// What is wrong with a changed object as if it was new, given the old one as well, before its metadata and the
+    /// change are looked at.
+    pub(crate) judged_as_new: Option<fn(&Value, &Value, &mut FieldErrors)>,
     /// Warnings about an accepted object, given the new and, for a change, the old one.
     pub(crate) warnings: Option<Warnings>,
+    /// Warnings about an object whose status was written.
+    pub(crate) status_warnings: Option<fn(&Value) -> Vec<String>>,
 }
 
 /// Fields that are read and not stored.
@@ -247,8 +254,9 @@ impl Strategy {
         validate_below: None,
         validate_placed: None,
         compile: None,
-        judged_as_new: false,
+        judged_as_new: None,
         warnings: None,
+        status_warnings: None,
     };
 
     /// What is wrong with `object`, which replaces `old` if there is one.

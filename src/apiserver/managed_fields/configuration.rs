@@ -1,19 +1,19 @@
-//! Merges what a policy sets into an object, in the words of apiserver `pkg/admission/plugin/policy/mutating/patch/smd.go`.
-//! Nobody owns what is set so.
+//! Merges the fields that a mutating admission policy sets into an object, without ownership. Error texts are those of
+//! apiserver `pkg/admission/plugin/policy/mutating/patch/smd.go`.
 
 use serde_json::Value;
 use thiserror::Error;
 
 use super::typed::{Duplicates, Problems, Typing};
 
-/// Why nothing is merged.
+/// Why a configuration cannot be merged.
 #[derive(Debug, Error)]
 pub(crate) enum MergeError<'k> {
     #[error("failed to convert patch object to typed object: {0}")]
     Configuration(Problems),
     #[error("failed to convert original object to typed object: {0}")]
     Live(Problems),
-    /// The paths of what the configuration sets and is owned as a whole.
+    /// The paths of atomic lists, maps and structs that the configuration sets.
     #[error("invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}", .0.join(", "))]
     Atomic(Vec<String>),
     /// No schema describes the kind; the group may be empty.
@@ -23,10 +23,10 @@ pub(crate) enum MergeError<'k> {
     Untyped { group: &'k str, version: &'k str, kind: &'k str },
 }
 
-/// `live` with what `configuration` sets.
+/// Returns `live` with the fields that `configuration` sets.
 ///
 /// # Errors
-/// When one of them does not fit the schema, or the configuration sets something that is owned as a whole.
+/// When one of them does not fit the schema, or the configuration sets something atomic.
 pub(crate) fn merged(
     typing: Typing<'_>,
     live: &Value,

@@ -15,41 +15,41 @@ pub struct Conflict {
 }
 
 impl Conflict {
-    /// `conflict with "alice"`
+    /// Formats the conflict: `conflict with "alice"`.
     #[must_use]
     pub fn message(&self) -> String {
         format!("conflict with {}", shown(&self.manager))
     }
 
-    /// `.spec.replicas`
+    /// Formats the path of the field: `.spec.replicas`.
     #[must_use]
     pub fn field(&self) -> String {
         path_text(&self.path)
     }
 }
 
-/// All conflicts of one application, by manager. Never empty.
+/// All conflicts of one apply request, by manager. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicts(BTreeMap<Manager, FieldSet>);
 
-/// The letters of all paths of conflicts that are told: a body could have many under a long name.
+/// Most bytes of conflict paths that are listed: a body could have many with long names.
 const MOST_TOLD: usize = 256 << 10;
 
 impl Conflicts {
-    /// The conflicts over what each manager would lose; None when that is nothing.
+    /// Builds the conflicts from the fields that each manager would lose; None when these are empty.
     #[must_use]
     pub(super) fn of(losses: impl Iterator<Item = (Manager, FieldSet)>) -> Option<Self> {
         let losses: BTreeMap<Manager, FieldSet> = losses.filter(|(_, set)| !set.is_empty()).collect();
         (!losses.is_empty()).then_some(Self(losses))
     }
 
-    /// What is left when the paths of `allowed` may be taken.
+    /// Removes the paths of `allowed`, over which there is no conflict; None when no conflict is left.
     #[must_use]
     pub(super) fn beyond(self, allowed: &FieldSet) -> Option<Self> {
         Self::of(self.0.into_iter().map(|(manager, set)| (manager, set.difference(allowed))))
     }
 
-    /// The conflicts to list, and the number of the others.
+    /// Returns the conflicts to list, and the number of others.
     #[must_use]
     pub fn told(&self) -> (Vec<Conflict>, usize) {
         let mut left = MOST_TOLD;

@@ -1,4 +1,4 @@
-//! The annotation `kubectl.kubernetes.io/last-applied-configuration`: lets server-side apply by kubectl take over the
+//! Handles the annotation `kubectl.kubernetes.io/last-applied-configuration`: lets server-side apply by kubectl take over the
 //! fields that its client-side apply recorded.
 
 use serde_json::Value;
@@ -7,11 +7,11 @@ use super::path::FieldSet;
 use super::typed::{Duplicates, Typing};
 use crate::object;
 
-/// The manager that the annotation belongs to.
+/// The manager to whom fields in the annotation belong.
 pub(super) const MANAGER: &str = "kubectl";
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What the annotation of `live` says and `live` still holds: conflicts about it are none.
+/// Returns the fields that the annotation of `live` sets and `live` still has: taking them over is no conflict.
 #[must_use]
 pub(super) fn owned(typing: Typing<'_>, live: &Value, api_version: &str) -> FieldSet {
     let Some(text) = annotation(live) else { return FieldSet::default() };
@@ -28,7 +28,7 @@ pub(super) fn owned(typing: Typing<'_>, live: &Value, api_version: &str) -> Fiel
         .difference(&differences.removed)
 }
 
-/// Writes the applied configuration into the annotation, where there is one.
+/// Updates the annotation to the applied configuration, if there is one.
 pub(super) fn renew(object: &mut Value, config: &Value) {
     if annotation(object).is_none() {
         return;

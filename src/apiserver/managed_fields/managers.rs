@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 
 use super::path::{CodecError, FieldSet, from_json, to_json};
 
-/// A manager of fields, and how it writes them. Order: by name, then in the order of the members below.
+/// A manager of fields, and the operation by which it owns them. Ordered by name, then in the order of the members below.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Manager {
     pub name: String,
     pub operation: Operation,
-    /// Part of an updater's identity; empty for appliers, whose newest configuration counts in any version.
+    /// Part of an updater's identity; empty for appliers, who have one entry for all versions.
     pub api_version: String,
     pub subresource: String,
 }
@@ -49,13 +49,13 @@ impl Manager {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
     pub set: FieldSet,
-    /// The version that the paths are written in.
+    /// The version of the paths.
     pub api_version: String,
     /// When the entry last changed, in UTC with whole seconds.
     pub time: Option<String>,
 }
 
-/// Bytes of memory that an entry takes beside its fields: seven members and their texts.
+/// Estimated bytes of memory that an entry takes beside its fields: seven members and their strings.
 const ENTRY: usize = 2 << 10;
 
 pub type Managers = BTreeMap<Manager, Owned>;
@@ -78,7 +78,7 @@ pub enum EntryError {
 /// Reads the entries of an object's `metadata.managedFields`.
 ///
 /// # Errors
-/// The first entry that is none.
+/// Describes the first invalid entry.
 pub fn decode(object: &Value) -> Result<Managers, EntryError> {
     let entries = entries(object).map_or(&[][..], Vec::as_slice);
     let mut managers = Managers::new();
@@ -109,7 +109,7 @@ pub fn decode(object: &Value) -> Result<Managers, EntryError> {
     Ok(managers)
 }
 
-/// The list of entries: appliers first, then by time and name. None when nobody owns anything.
+/// Builds the list of entries: appliers first, then by time and name. None when there are no managers.
 #[must_use]
 pub fn encode(managers: Managers) -> Option<Value> {
     let mut sorted: Vec<(Manager, Owned)> = managers.into_iter().collect();
@@ -120,7 +120,7 @@ pub fn encode(managers: Managers) -> Option<Value> {
     (!entries.is_empty()).then_some(Value::Array(entries))
 }
 
-/// What [`encode`] makes of the managers, in bytes of memory.
+/// Estimates the memory of the result of [`encode`] in bytes.
 #[must_use]
 pub(super) fn weight(managers: &Managers) -> usize {
     managers
@@ -129,13 +129,13 @@ pub(super) fn weight(managers: &Managers) -> usize {
         .fold(0, usize::saturating_add)
 }
 
-/// The raw list, where there is one.
+/// Returns the raw list, if there is one.
 #[must_use]
 pub(super) fn entries(object: &Value) -> Option<&Vec<Value>> {
     object.pointer("/metadata/managedFields").and_then(Value::as_array)
 }
 
-/// Whether a client asks for all entries to be forgotten: an empty list, or one empty entry.
+/// Whether a client requests a reset of all entries: by an empty list, or by one empty entry.
 #[must_use]
 pub(super) fn is_reset(object: &Value) -> bool {
     match entries(object).map(Vec::as_slice) {
@@ -164,7 +164,7 @@ fn entry(manager: &Manager, owned: Owned) -> Value {
     Value::Object(entry)
 }
 
-/// The entries of an object that were taken out of it, and the place where they stood.
+/// The entries that were removed from an object, and their position in its metadata.
 pub(super) struct Entries(Option<(usize, Value)>);
 
 impl Entries {

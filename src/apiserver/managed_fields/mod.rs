@@ -1,4 +1,4 @@
-//! Field ownership: updates `metadata.managedFields` of changed objects, and implements server-side apply.
+//! Implements field ownership: updates `metadata.managedFields` of changed objects, and server-side apply.
 //!
 //! ```text
 //! Writer ──► updater ──► typed (compare, merge, owned, without) ──► schema
@@ -6,8 +6,8 @@
 //!    └──► managers, upkeep, last_applied
 //! ```
 //!
-//! Pure functions of the live object, the sent one and the time. Decoding, defaults, validation and storing are left to
-//! the registry.
+//! All functions are pure: their inputs are the live object, the sent one and the time. Decoding, defaults, validation and
+//! storing are left to the registry.
 
 pub(crate) mod configuration;
 mod conflict;
@@ -32,16 +32,16 @@ use self::typed::{Duplicates, Problems};
 use self::updater::{Merged, Updater};
 use crate::object;
 
-/// The manager that is given what an object held before anybody applied it.
+/// The manager of all fields that an object had before its first apply.
 const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
-/// What an object may weigh in memory with its managers, whatever it came from. What a small patch makes of a stored object is
-/// there twice for a moment, with sets of its fields and its text, within the 64 MiB that a request may take however few bytes
-/// it has: patches of objects that weigh so much take 62. The heaviest objects that people keep within the 1.5 MiB that upstream's store takes, of 20,000 owners, rules or
-/// variables with names, weigh some 20 MiB.
+/// Limit of an object's memory in bytes, with its managers. While a small patch is applied to a stored object, the object
+/// exists twice, with sets of its fields and its JSON, and a request may take 64 MiB however short it is: patches of objects
+/// of this size take 62. The heaviest objects in use within the 1.5 MiB that upstream's store accepts, with 20,000 owners, rules
+/// or variables with names, take some 20 MiB.
 pub(crate) const MAX_WEIGHT: usize = 23 << 20;
 
-/// An object whose fields and their managers weigh too much.
+/// The object would exceed `MAX_WEIGHT` with the entries of its managers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the object would take more than {MAX_WEIGHT} bytes of memory with the names of its fields' managers; divide it into \
@@ -49,17 +49,17 @@ pub(crate) const MAX_WEIGHT: usize = 23 << 20;
 )]
 pub struct TooHeavy;
 
-/// Why a configuration is not applied.
+/// Why a configuration cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     #[error("{0}")]
     Conflicts(Conflicts),
-    /// The configuration is of another kind, or of none.
+    /// The configuration has another kind, or none.
     #[error("invalid object type: {0}")]
     Kind(String),
     #[error("metadata.managedFields must be nil")]
     ManagedFields,
-    /// The object does not fit the schema; the type errors as whole sentences.
+    /// The object does not fit the schema; holds the whole message.
     #[error("{0}")]
     Untyped(String),
     #[error(transparent)]
@@ -70,34 +70,34 @@ pub enum ApplyError {
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'w> {
     pub versions: &'w dyn Versions,
-    /// The version that the request is in; `versions` knows it.
+    /// The version of the request, which must be known to `versions`.
     pub api_version: &'w str,
     pub kind: &'w str,
     /// Empty for the object itself.
     pub subresource: &'w str,
     /// The fields that the registry resets after this kind of write, whatever was sent.
     pub ignored: &'w FieldSet,
-    /// What counts as changed by an update although it reads as before.
+    /// Fields that an update counts as changed although their values are equal.
     pub rewritten: &'w FieldSet,
-    /// Empty for an unknown one.
+    /// Empty if unknown.
     pub manager: &'w str,
     /// UTC with whole seconds.
     pub now: &'w str,
 }
 
 impl Writer<'_> {
-    /// Sets the `managedFields` of `new`, which is to replace `live`. An object that is created replaces the empty object
-    /// of its kind. Objects that nobody tracked when they were created are not tracked from an update on.
+    /// Sets the `managedFields` of `new`, which is to replace `live` (on creation, the empty object of its kind). An existing
+    /// object without managers stays without.
     ///
     /// # Errors
-    /// The object would be too large, and is larger than it was.
+    /// The object would be too large, and would grow.
     pub fn updated(&self, live: &Value, new: &mut Value) -> Result<(), TooHeavy> {
         let managers = self.known_managers(live, new);
         object::set_meta(new, "managedFields", None);
         let untracked = managers.is_empty() && !object::uid(live).is_empty() || self.is_lost(&managers);
         let tracked = match untracked {
             true => Managers::new(),
-            // Where either object does not fit the schema, nobody owns anything any longer.
+            // Where either object does not fit the schema, all managers are dropped.
             false => self
                 .updated_managers(live, new, managers, self.manager)
                 .map(upkeep::capped)
@@ -109,12 +109,12 @@ impl Writer<'_> {
     }
 
     /// Applies `config` to `live`. Fields that the configuration owned before and no longer contains are removed,
-    /// unless somebody else owns them.
+    /// unless another manager owns them.
     ///
     /// # Errors
-    /// Conflicts where `force` does not settle them, configurations that cannot be typed, and objects that would be too large.
+    /// Conflicts without `force`, configurations that do not fit the schema, and objects that would be too large.
     ///
-    /// The entries of `live` are taken out meanwhile: an object may weigh as much as they do, and is not copied without them.
+    /// The entries of `live` are removed meanwhile: they may be as large as the object, and this saves a copy without them.
     pub fn applied(&self, live: &mut Value, config: &Value, force: bool) -> Result<Value, ApplyError> {
         self.same_kind(config)?;
         let managers = managers::decode(live)
@@ -129,7 +129,7 @@ impl Writer<'_> {
         applied
     }
 
-    /// The same to an object without entries, which weighs so much with them.
+    /// Applies `config` to an object without entries; `before` is the object's weight with them.
     fn applied_to(
         &self,
         live: &Value,
@@ -164,7 +164,7 @@ impl Writer<'_> {
         Ok(object)
     }
 
-    /// What kubectl wrote down when it applied without the server is its own: it is asked for once more by force.
+    /// Merges, and retries with force if all conflicts are over fields of kubectl's last-applied annotation.
     fn merged(
         &self,
         updater: Updater<'_>,
@@ -188,13 +188,13 @@ impl Writer<'_> {
         }
     }
 
-    /// Whether a manager's version is one that the object cannot even be asked for in.
+    /// Whether a manager's version is neither served nor forgotten, so that the object cannot be converted to it.
     fn is_lost(&self, managers: &Managers) -> bool {
         let mut versions = managers.values().map(|owned| owned.api_version.as_str());
         versions.any(|version| self.versions.typing(version).is_none() && !self.versions.forgets(version))
     }
 
-    /// The managers to start an update from: those that the client sent, unless it sent none that can be read.
+    /// Returns the managers before an update: those that the client sent, or those of `live` if the client sent no readable ones.
     fn known_managers(&self, live: &Value, new: &Value) -> Managers {
         let of_live = || managers::decode(live).unwrap_or_default();
         if !self.subresource.is_empty() {
@@ -206,7 +206,7 @@ impl Writer<'_> {
         managers::decode(new).ok().filter(|managers| !managers.is_empty()).unwrap_or_else(of_live)
     }
 
-    /// The managers after an update by `name`; None for objects that the schema does not fit.
+    /// Returns the managers after an update by `name`; None for objects that do not fit the schema.
     fn updated_managers(
         &self,
         before: &Value,
@@ -230,7 +230,7 @@ impl Writer<'_> {
         Some(managers)
     }
 
-    /// The managers of the live object, which has no entries. Where nobody was tracked, what it holds is given to one that stands for all.
+    /// Returns the managers of the live object, whose entries are removed. An object without managers gets one that owns all its fields.
     fn tracked(&self, live: &Value, managers: Managers) -> Result<Managers, ApplyError> {
         if !managers.is_empty() || object::uid(live).is_empty() {
             return Ok(managers);
@@ -280,21 +280,23 @@ impl Writer<'_> {
         ApplyError::Untyped(format!("failed to create {what} object ({}): {why}", self.told_as(object)))
     }
 
-    /// `NAMESPACE/NAME; GROUP/VERSION, Kind=KIND`
+    /// Formats an object for messages: `NAMESPACE/NAME; GROUP/VERSION, Kind=KIND`.
     fn told_as(&self, object: &Value) -> String {
         let (namespace, name) = (object::namespace(object), object::name(object));
         format!("{namespace}/{name}; {}", kind_text(self.api_version, self.kind))
     }
 }
 
-/// `batch/v1, Kind=Job`; the core group is empty, but its slash is there.
+/// Formats a version and kind: `batch/v1, Kind=Job`; the core group gives `/v1, Kind=Pod`.
 pub(crate) fn kind_text(api_version: &str, kind: &str) -> String {
     let slash = if api_version.contains('/') { "" } else { "/" };
     format!("{slash}{api_version}, Kind={kind}")
 }
 
+/// Checks the size of an object.
+///
 /// # Errors
-/// `object` would be too large with entries of so many bytes, and is larger than what was there `before`.
+/// `object` with `entries` bytes of managers exceeds the limit and the size `before` the change.
 fn bounded(before: usize, object: &Value, entries: usize) -> Result<(), TooHeavy> {
     let all = weight::of(object).saturating_add(entries);
     if all > MAX_WEIGHT && all > before { Err(TooHeavy) } else { Ok(()) }

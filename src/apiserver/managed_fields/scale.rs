@@ -1,4 +1,4 @@
-//! Translates field managers between an object and its Scale, both of which have the number of replicas.
+//! Converts field managers between an object and its Scale, both of which have the number of replicas.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::managers::{self, EntryError, Managers, Owned};
 use super::path::{Element, FieldSet};
 
-/// The version that a Scale is in.
+/// The version of a Scale.
 pub(crate) const API_VERSION: &str = "autoscaling/v1";
 
-/// For each version of a kind the path of the number of replicas in an object, which its Scale shows as `spec.replicas`.
+/// For each version of a kind, the path of the number of replicas in an object, which its Scale shows as `spec.replicas`.
 /// None for a version without a scale.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replicas {
@@ -29,12 +29,12 @@ impl<'p> FromIterator<(String, Option<&'p str>)> for Replicas {
 }
 
 impl Replicas {
-    /// Where a manager of the number of replicas owns it.
+    /// Returns the path of the number of replicas if the manager owns it.
     fn owned_at(&self, owned: &Owned) -> Option<&Vec<Element>> {
         self.paths.get(&owned.api_version)?.as_ref().filter(|path| owned.set.has(path))
     }
 
-    /// The managers of the object's Scale.
+    /// Returns the managers of the object's Scale.
     ///
     /// # Errors
     /// The object's entries cannot be read.
@@ -49,9 +49,9 @@ impl Replicas {
             .collect())
     }
 
-    /// The managers of the object when its Scale has those of `scale`; `api_version` is the object's. Those of versions
-    /// that the kind does not have are gone. Whoever updated the object and owns the number has two entries then, of which
-    /// the one of the number counts no longer: so it is upstream, where entries of other versions are other managers'.
+    /// Returns the managers of the object after a write of its Scale with the managers of `scale`; `api_version` is the object's.
+    /// Managers of unknown versions are dropped. A manager that updated the object and owns the number then has two entries, of
+    /// which that of the number no longer counts, as upstream, where entries of other versions belong to other managers.
     ///
     /// # Errors
     /// The entries of either cannot be read.
@@ -89,5 +89,5 @@ impl Replicas {
     }
 }
 
-/// Where a Scale shows the number.
+/// Path of the number in a Scale.
 const SHOWN: [&str; 2] = ["spec", "replicas"];

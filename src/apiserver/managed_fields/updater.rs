@@ -14,50 +14,50 @@ use super::managers::{Manager, Managers, Owned};
 use super::path::FieldSet;
 use super::typed::{Comparison, Duplicates, Problems, Typing, same};
 
-/// The versions in which an object can be seen; managers own fields in the version that they wrote in.
+/// The versions of an object. A manager owns fields in the version of its last write.
 pub trait Versions: Debug {
-    /// The types of fields in a version; None where the version is not served.
+    /// Returns the types of fields in a version; None if the version is not served.
     fn typing(&self, api_version: &str) -> Option<Typing<'_>>;
 
     /// Whether managers of this version, which is not served, are dropped. Otherwise the object cannot be converted to their
     /// version, and its fields are no longer tracked at all.
     fn forgets(&self, api_version: &str) -> bool;
 
-    /// Whether fields that are reset in one version are reset in all others, too.
+    /// Whether fields that are reset in one version are reset in all others too.
     fn resets_alike(&self) -> bool {
         true
     }
 
-    /// The object in another version, which is served.
+    /// Converts the object to another served version.
     fn convert<'v>(&self, object: &'v Value, api_version: &str) -> Cow<'v, Value>;
 
-    /// An object of the kind without any fields.
+    /// Returns an object of the kind without any fields.
     fn empty(&self, api_version: &str) -> Value;
 }
 
-/// A change in one version of an object.
+/// Context of a change: the version that it is made in, and how fields count.
 #[derive(Clone, Copy)]
 pub(super) struct Updater<'u> {
     pub(super) versions: &'u dyn Versions,
     pub(super) api_version: &'u str,
     pub(super) typing: Typing<'u>,
-    /// Fields that this endpoint cannot change (such as the status through the main resource), and that a manager does not own
-    /// by it.
+    /// Fields that this endpoint cannot change (such as the status through the main resource), and that managers do not get
+    /// from it.
     pub(super) ignored: &'u FieldSet,
-    /// Whether `ignored` holds in all versions, and not only in that of the change.
+    /// Whether `ignored` applies to all versions, and not only to that of the change.
     pub(super) ignores_in_all: bool,
     /// Fields that count as changed although their values are equal.
     pub(super) rewritten: &'u FieldSet,
 }
 
-/// A merged object, and who owns what in it.
+/// A merged object, and its managers.
 pub(super) struct Merged {
     /// None when the configuration changes nothing.
     pub(super) object: Option<Value>,
     pub(super) managers: Managers,
 }
 
-/// Why the fields of an object cannot be followed into the version in which one of its managers wrote.
+/// Why ownership cannot be computed in the version of one of the managers.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Untracked {
     #[error("request to convert CR to an invalid group/version: {0}")]
@@ -77,7 +77,7 @@ impl From<Untracked> for ApplyError {
 }
 
 impl Updater<'_> {
-    /// Removes the fields that `new` changes from the sets of their managers. Returns the managers that are left, and the fields
+    /// Removes the fields that `new` changes from the sets of their managers. Returns the remaining managers, and the fields
     /// that were removed.
     ///
     /// # Errors
@@ -94,12 +94,12 @@ impl Updater<'_> {
         Ok((managers, losses.changes.remove(self.api_version).unwrap_or_default().changed))
     }
 
-    /// The fields that a manager owns by applying `config`.
+    /// Returns the fields that a manager owns by applying `config`.
     pub(super) fn configured(&self, config: &Value) -> FieldSet {
         self.typing.owned(config).recursive_difference(self.ignored)
     }
 
-    /// Server-side apply: merges `config` into `live` for `applier`, who owns `set` by it.
+    /// Implements server-side apply: merges `config` into `live` for `applier`, who owns `set` by it.
     ///
     /// # Errors
     /// The conflicts with other managers, unless `force` is set, and objects that do not fit the schema of a manager's version.
@@ -130,14 +130,14 @@ impl Updater<'_> {
             }
         }
         let managers = losses.taken_from(managers);
-        // No manager owns the order of items, but another order is a change.
+        // No manager owns the order of items, but a different order is a change.
         let changed = !same(live, &new);
         Ok(Merged { object: changed.then_some(new), managers })
     }
 
-    /// The managers of versions that are there, with sets that fit today's schema.
+    /// Drops managers of versions that no longer exist, and adapts the sets of the others to the current schema.
     fn reconciled(&self, live: &Value, managers: Managers) -> Result<Managers, Untracked> {
-        // Looked at once for each version, however many managers there are.
+        // Each version is checked once, however many managers there are.
         let mut fitting = BTreeSet::from([self.api_version.to_owned()]);
         let mut reconciled = Managers::new();
         for (manager, owned) in managers {
@@ -160,7 +160,7 @@ impl Updater<'_> {
         Ok(reconciled)
     }
 
-    /// The fields that each manager except `except` loses by the change.
+    /// Returns the fields that each manager except `except` loses by the change.
     fn losses(
         &self,
         live: &Value,
@@ -169,7 +169,7 @@ impl Updater<'_> {
         except: Option<&Manager>,
     ) -> Result<Losses, Untracked> {
         let own = self.change(self.api_version, self.typing.compare(live, new));
-        // Compared once for each version, however many managers there are.
+        // Each version is compared once, however many managers there are.
         let mut changes = BTreeMap::from([(self.api_version.to_owned(), own)]);
         let mut disputed = BTreeMap::new();
         for (manager, owned) in managers.iter().filter(|(manager, _)| Some(*manager) != except) {
@@ -204,7 +204,7 @@ impl Updater<'_> {
         })
     }
 
-    /// `merged` without the fields that the applier owned by its last configuration and no manager owns now.
+    /// Removes from `merged` the fields that the applier's last configuration owned and no manager owns now.
     fn pruned(&self, merged: Value, managers: &Managers, last: Owned) -> Result<Value, Untracked> {
         let Some(typing) = self.versions.typing(&last.api_version) else { return Ok(merged) };
         let first = last.api_version.as_str();
@@ -222,7 +222,7 @@ impl Updater<'_> {
         Ok(self.converted(typing.without(merged, &gone), self.api_version))
     }
 
-    /// What is left of `merged`, which is in version `first`, with what managers own in it.
+    /// Adds back the fields that managers own, version by version, to what is `left` of `merged`; `first` is its version.
     fn with_owned<'s>(&self, merged: (&Value, &str), mut left: Left<'s>, managers: &Managers) -> Left<'s> {
         let (merged, first) = merged;
         let mut by_version: BTreeMap<&str, Vec<&FieldSet>> = BTreeMap::new();
@@ -237,7 +237,7 @@ impl Updater<'_> {
             let still = typing.with_passed_fields(left.owned(self, merged, version));
             let owned = owned.into_iter().map(|set| typing.with_passed_fields(set.clone()));
             let kept = FieldSet::of_all(std::iter::once(still).chain(owned));
-            // What is in the way of what takes its place: there is no need of both at a time.
+            // The old value is dropped before its replacement is built, so that both are not in memory at once.
             drop(left);
             let seen = self.versions.convert(merged, version);
             let gone = typing.with_passed_fields(typing.owned(&seen)).difference(&kept);
@@ -259,20 +259,20 @@ impl Updater<'_> {
     }
 }
 
-/// What is wrong with an object that was converted: unlike a stored one it may not even have duplicate items.
+/// Validates a converted object, in which unlike in a stored one duplicate items are errors too.
 fn unfit(typing: Typing<'_>, converted: &Value) -> Option<Problems> {
     Some(typing.problems(converted, Duplicates::Refused)).filter(|problems| !problems.is_empty())
 }
 
-/// A merged object after pruning. As long as it is the merged object without some fields, only these are kept, and no copy.
+/// A merged object after pruning. While it is in its own version only the removed fields are kept, to save a copy.
 enum Left<'s> {
-    /// In the version of the merged object.
+    /// The merged object without these fields.
     Without(Cow<'s, FieldSet>),
     Made(Value),
 }
 
 impl Left<'_> {
-    /// The fields that a manager would own by sending it in `version`.
+    /// Returns the fields that a manager would own by sending it in `version`.
     fn owned(&self, updater: &Updater<'_>, merged: &Value, version: &str) -> FieldSet {
         let versions = updater.versions;
         let Some(typing) = versions.typing(version) else { return FieldSet::default() };
@@ -290,7 +290,7 @@ impl Left<'_> {
 
 /// The fields that managers lose by a change.
 struct Losses {
-    /// The change as seen in each version that managers wrote in.
+    /// The change, in each version that managers wrote in.
     changes: BTreeMap<String, Change>,
     /// By manager, the owned fields whose values change.
     disputed: BTreeMap<Manager, FieldSet>,
@@ -316,7 +316,7 @@ impl Losses {
         self.disputed.values().any(|set| !set.is_empty())
     }
 
-    /// The managers without their losses. Managers that own nothing any more are dropped.
+    /// Removes the losses from the managers' sets, and drops managers that own nothing.
     fn taken_from(&mut self, managers: Managers) -> Managers {
         let mut left = Managers::new();
         for (manager, owned) in managers {

@@ -6,9 +6,9 @@ use std::sync::LazyLock;
 use super::managers::{Manager, Managers, Operation, Owned};
 use super::path::{Element, FieldSet};
 
-/// More updaters than this are not kept apart.
+/// Beyond this number of updaters the oldest are merged.
 const MAX_UPDATERS: usize = 10;
-/// The manager that stands for the oldest ones.
+/// The manager that replaces the merged ones.
 const ANCIENT: &str = "ancient-changes";
 
 /// Fields of `metadata` that the server sets or that name the object.
@@ -24,20 +24,20 @@ const COMMON: [&str; 9] = [
     "resourceVersion",
 ];
 
-/// What every object has.
+/// Paths that every object has.
 static OF_ALL: LazyLock<FieldSet> = LazyLock::new(|| {
     let field = |name: &str| Element::Field(name.to_owned());
     let of_all = ["apiVersion", "kind", "metadata"].map(|name| vec![field(name)]);
     of_all.into_iter().chain(COMMON.map(|name| vec![field("metadata"), field(name)])).collect()
 });
 
-/// The set without what every object has.
+/// Removes the paths that every object has.
 #[must_use]
 pub(super) fn without_common(set: FieldSet) -> FieldSet {
     set.difference(&OF_ALL)
 }
 
-/// The managers, with the entry of `writer` without what every object has.
+/// Removes the paths that every object has from the entry of `writer`, and the entry if it is empty then.
 #[must_use]
 pub(super) fn stripped(mut managers: Managers, writer: &Manager) -> Managers {
     if let Some(owned) = managers.remove(writer) {
@@ -49,7 +49,7 @@ pub(super) fn stripped(mut managers: Managers, writer: &Manager) -> Managers {
     managers
 }
 
-/// The managers, with the oldest updaters of each version in one entry when there are too many.
+/// Merges the oldest updaters of each version into one entry when there are too many.
 #[must_use]
 pub(super) fn capped(mut managers: Managers) -> Managers {
     let mut updaters: Vec<(Option<String>, Manager)> = managers
@@ -86,7 +86,7 @@ pub(super) fn capped(mut managers: Managers) -> Managers {
         }
         left -= 1;
     }
-    // All at once: there may be very many, each of which would walk what was joined before.
+    // All at once: one by one, each of possibly many sets would walk the union of those before.
     for (bucket, sets) in joined {
         if let Some(owned) = managers.get_mut(&bucket) {
             owned.set = FieldSet::of_all(std::iter::once(std::mem::take(&mut owned.set)).chain(sets));

@@ -1,4 +1,4 @@
-//! The schemas of custom kinds: their CRD's, with what every object has.
+//! Builds the schemas of custom kinds: those of their CRDs, with the members that every object has.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ pub(super) const API_VERSION: &str = "APIVersion defines the versioned schema of
 pub(super) const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 pub(super) const OBJECT_METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 
-/// A CRD's schema as published: with the members that every object has.
+/// Returns the schema of a custom kind as published: that of the CRD, with the members that every object has.
 pub(super) fn custom_schema(row: &ResourceInfo) -> Map<String, Value> {
     let mut schema = match row.schema.as_deref() {
         Some(Value::Object(schema)) => schema.clone(),
@@ -26,7 +26,7 @@ pub(super) fn custom_schema(row: &ResourceInfo) -> Map<String, Value> {
     schema
 }
 
-/// The kind that a custom resource's schema describes, and what of it can be selected.
+/// Returns extensions of a custom resource's schema: its kind, and the fields for selectors.
 pub(super) fn extensions(row: &ResourceInfo) -> impl Iterator<Item = (String, Value)> {
     let kind =
         ("x-kubernetes-group-version-kind".to_owned(), json!([gvk(&row.group, &row.version, &row.kind)]));
@@ -44,7 +44,7 @@ pub(super) fn add_object_members(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Objects embedded in objects have metadata of their own.
+/// Adds metadata to embedded objects.
 fn complete_embedded(schema: &mut Map<String, Value>) {
     for key in ["items", "additionalProperties"] {
         if let Some(Value::Object(inner)) = schema.get_mut(key) {
@@ -58,7 +58,7 @@ fn complete_embedded(schema: &mut Map<String, Value>) {
     }
 }
 
-/// An embedded object says what it is.
+/// Adds the members that every object has, and requires kind and version of an embedded object.
 pub(super) fn add_embedded_members(schema: &mut Map<String, Value>) {
     add_object_members(schema);
     let required = schema.entry("required").or_insert_with(|| json!([]));
@@ -69,7 +69,7 @@ pub(super) fn add_embedded_members(schema: &mut Map<String, Value>) {
     }
 }
 
-/// What extensions say, said again in words that every reader of OpenAPI knows.
+/// Adds standard OpenAPI members for the meaning of extensions.
 fn complete_node(schema: &mut Map<String, Value>) {
     let says = |name: &str| schema.get(name) == Some(&Value::Bool(true));
     let (embedded, either) = (says("x-kubernetes-embedded-resource"), says("x-kubernetes-int-or-string"));
@@ -82,13 +82,13 @@ fn complete_node(schema: &mut Map<String, Value>) {
     complete_embedded(schema);
 }
 
-/// What field selectors may name, of which custom kinds tell beside their schemas, and built-in ones do not.
+/// Returns the extension that lists the fields for field selectors; it is published for custom kinds only.
 pub(super) fn selectable_fields(row: &ResourceInfo) -> Option<(String, Value)> {
     let fields: Vec<Value> = row.selectable_fields.iter().map(|path| json!({"fieldPath": path})).collect();
     (!row.builtin && !fields.is_empty()).then(|| ("x-kubernetes-selectable-fields".to_owned(), fields.into()))
 }
 
-/// `io.openshift.insights.v1alpha1.DataGather`: the group's labels reversed, version, kind.
+/// Returns the schema's name: `io.openshift.insights.v1alpha1.DataGather` (the group's labels reversed, version, kind).
 pub(super) fn custom_name(row: &ResourceInfo, kind: &str) -> String {
     let group: Vec<&str> = row.group.rsplit('.').collect();
     format!("{}.{}.{kind}", group.join("."), row.version)

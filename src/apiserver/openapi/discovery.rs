@@ -1,5 +1,5 @@
-//! The documents of discovery itself: which groups, versions and resources there are, which program the server is, and who issues
-//! the tokens of service accounts. Each has one path, whose name is the document's.
+//! Builds the documents of the discovery endpoints: groups, versions and resources, the server's program version, and the issuer
+//! of service account tokens. Each document has one path, which is the document's name.
 
 use std::sync::Arc;
 
@@ -11,31 +11,31 @@ use crate::resources::ResourceInfo;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
-/// What one path answers.
+/// The operation on a path.
 struct Page {
     description: &'static str,
     id: String,
     tag: String,
-    /// The schema's name of what is answered; none is a text.
+    /// Name of the response's schema; None for a string.
     answer: Option<String>,
     types: Vec<&'static str>,
 }
 
-/// The names of the documents, some more than once. Groups of custom kinds have none.
+/// Returns the names of the documents, some more than once. Groups of custom kinds have none.
 pub(super) fn names(rows: &[Arc<ResourceInfo>]) -> impl Iterator<Item = String> {
     let fixed = [".well-known/openid-configuration", "api", "apis", "openid/v1/jwks", "version"];
     let groups = rows.iter().filter(|row| row.builtin && !row.group.is_empty());
     fixed.map(str::to_owned).into_iter().chain(groups.map(|row| format!("apis/{}", row.group)))
 }
 
-/// The paths and the schemas of a document.
+/// Returns the paths and the schemas of a document.
 pub(super) fn document(name: &str) -> (Map<String, Value>, Map<String, Value>) {
     let page = page(name);
     let schemas = page.answer.iter().cloned().collect::<Vec<_>>();
     (Map::from_iter([(format!("/{name}/"), page.render())]), Schemas::of_names(&schemas))
 }
 
-/// The path that lists the resources of a version, which stands in the document of the version.
+/// Returns the path that lists the resources of a version; it belongs to the document of the version.
 pub(super) fn resources(row: &ResourceInfo, schemas: &mut Schemas) -> (String, Value) {
     let root = if row.group.is_empty() { "api".to_owned() } else { format!("apis/{}", row.group) };
     let answer = format!("{META}.APIResourceList");

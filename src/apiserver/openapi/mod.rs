@@ -1,8 +1,8 @@
-//! OpenAPI documents, which `kubectl apply`, `create` and `explain` read before they work with objects.
+//! Serves OpenAPI documents, which `kubectl apply`, `create` and `explain` read before they work with objects.
 //!
-//! `/openapi/v3` lists one document per group and version under an address that holds a digest of the document, so
-//! that clients may keep it for ever. Documents are made from the resource rows when first asked for. `/openapi/v2` holds
-//! the same, with less of custom kinds, for clients that meet a kind which no v3 document has.
+//! `/openapi/v3` lists one document per group and version under a URL that contains a digest of the document, so
+//! that clients may cache it for a long time. Documents are built from the resource rows on first use. `/openapi/v2` has
+//! the same contents, with less of custom kinds, for clients that need a kind which no v3 document has.
 
 mod custom;
 mod discovery;
@@ -26,7 +26,7 @@ use crate::clock::Clock;
 use crate::digest;
 use crate::resources::ResourceInfo;
 
-/// The documents made so far. One per server.
+/// The documents built so far. One per server.
 #[derive(Debug, Default)]
 pub struct OpenApi {
     clock: Clock,
@@ -35,7 +35,7 @@ pub struct OpenApi {
     second: Mutex<HashMap<Second, (Vec<String>, Bytes)>>,
 }
 
-/// The forms of the v2 document.
+/// The formats of the v2 document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Second {
     Json,
@@ -43,7 +43,7 @@ enum Second {
 }
 
 impl Second {
-    /// The first form that the `Accept` header lists, what is liked best first; ranges of media types mean JSON.
+    /// Returns the format that the `Accept` header prefers; ranges of media types mean JSON. None if it lists neither.
     fn accepted(headers: &HeaderMap) -> Option<Self> {
         let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if accept.trim().is_empty() {
@@ -71,7 +71,7 @@ impl Second {
         }
     }
 
-    /// One document after the other: all of them at once take many times their text.
+    /// Renders documents one by one: all of them in memory take many times the size of their text.
     fn render(self, documents: impl Iterator<Item = Value>) -> Vec<u8> {
         match self {
             Self::Json => v2_json::render(documents),
@@ -80,7 +80,7 @@ impl Second {
     }
 }
 
-/// The document of one group and version, good as long as the rows it was made from are the ones served.
+/// The document of one group and version, valid while the rows that it was built from are served.
 #[derive(Clone, Debug)]
 struct Document {
     rows: Vec<Arc<ResourceInfo>>,
@@ -95,7 +95,7 @@ impl OpenApi {
         Self { clock, ..Self::default() }
     }
 
-    /// The same, to be kept for another server: documents are shared.
+    /// Copies this for another server; the documents are shared.
     pub(crate) fn fork(&self) -> Self {
         let documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let second = self.second.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -130,7 +130,7 @@ impl OpenApi {
         let paths: Map<_, _> = self.all(rows).into_iter().map(entry).collect();
         let index = json!({"paths": paths});
         let mut response = Response::new(Bytes::from(index.to_string()));
-        // The recorded type of the index; clients parse it as JSON all the same.
+        // The index has the recorded type of upstream, although clients parse it as JSON.
         set(&mut response, header::CONTENT_TYPE, "text/plain; charset=utf-8");
         set(&mut response, header::CACHE_CONTROL, "no-cache, private");
         response
@@ -169,7 +169,7 @@ impl OpenApi {
         response
     }
 
-    /// Every v3 document by name.
+    /// Returns every v3 document with its name.
     fn all(&self, rows: &[Arc<ResourceInfo>]) -> Vec<(String, Document)> {
         self.forget_gone(rows);
         let mut served: BTreeMap<String, Vec<Arc<ResourceInfo>>> =
@@ -201,8 +201,8 @@ impl OpenApi {
         is_there.then(|| self.made_of(served, name))
     }
 
-    /// Drops the documents of versions that are no longer served, once there are more than versions: whoever makes and
-    /// removes definitions shall not fill the memory.
+    /// Drops the documents of versions that are no longer served, once there are more documents than resources and discovery
+    /// documents, so that creating and deleting CRDs does not fill the memory.
     fn forget_gone(&self, rows: &[Arc<ResourceInfo>]) {
         let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
         if documents.len() <= rows.len() + discovery::names(rows).count() {
@@ -216,7 +216,7 @@ impl OpenApi {
         documents.retain(|name, _| served.contains(name));
     }
 
-    /// The document of a version with these resources; without any it is one of discovery.
+    /// Returns the document of a version with these resources, or without resources a document of discovery.
     fn made_of(&self, served: Vec<Arc<ResourceInfo>>, name: &str) -> Document {
         let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = documents.get(name) {
@@ -257,7 +257,7 @@ fn of_version(rows: &[Arc<ResourceInfo>]) -> Value {
     document(built_in.is_some(), sorted(paths), Map::from_iter([("schemas".into(), schemas)]))
 }
 
-/// Documents of built-in kinds tell how whoever asks is known.
+/// Assembles a document. Those of built-in kinds also describe how requests are authenticated.
 fn document(built_in: bool, paths: Map<String, Value>, mut components: Map<String, Value>) -> Value {
     let info = if built_in {
         components.insert("securitySchemes".into(), json!({"BearerToken": bearer_token()}));
@@ -284,7 +284,7 @@ fn sorted(members: Map<String, Value>) -> Map<String, Value> {
     members.into_iter().collect()
 }
 
-/// `api/v1` or `apis/GROUP/VERSION`.
+/// Names a document: `api/v1` or `apis/GROUP/VERSION`.
 fn document_name(group: &str, version: &str) -> String {
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
@@ -293,8 +293,8 @@ fn address(name: &str, hash: &str) -> String {
     format!("/openapi/v3/{name}?hash={hash}")
 }
 
-/// A request that names the current hash may keep the answer for a year; one with an old hash is sent to the new
-/// address; one without a hash has to ask again each time.
+/// Responds to a request for a document. With the current hash it may be cached for a year; with an old hash it is redirected
+/// to the new URL; without a hash it must be revalidated each time.
 fn respond(
     document: &Document,
     (name, query): (&str, &str),
@@ -325,7 +325,7 @@ fn respond(
     response
 }
 
-/// A client that has the document already gets no body.
+/// Sets the status 304 and an empty body if the client has the document already.
 fn unless_known(response: &mut Response<Bytes>, etag: &str, content_type: &str, headers: &HeaderMap) {
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == etag.as_bytes()) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;

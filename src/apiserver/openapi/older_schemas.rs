@@ -1,7 +1,7 @@
-//! What `/openapi/v2` says of custom kinds. kubectl checks objects by it and takes whatever has `properties` or `items` for
-//! complete, so that less is published than in v3: nothing below fields whose values are open.
+//! Builds the schemas of custom kinds for `/openapi/v2`. kubectl validates by them and takes any schema with `properties` or
+//! `items` for complete, so less is published than in v3: nothing below fields that preserve unknown members.
 //!
-//! Input: the rows of custom resources. Output: their schemas in the notation of v3 documents, in place of those there.
+//! Input: the rows of custom resources. Output: a v3 document whose schemas of these kinds are replaced, in v3 notation.
 
 use std::sync::Arc;
 
@@ -32,14 +32,14 @@ fn schema(row: &ResourceInfo) -> Map<String, Value> {
             each_below(&mut schema, &complete);
             schema
         }
-        // Not even the members that every object has: all others would be unknown.
+        // Without the members that every object has, since kubectl would then reject all others.
         _ => Map::from_iter([("type".to_owned(), json!("object"))]),
     };
     schema.extend(extensions(row));
     schema
 }
 
-/// Takes away what v2 has no words for, and what kubectl would read as a closed list of fields.
+/// Removes what v2 cannot express, and what kubectl would take for a complete list of fields.
 fn strip(schema: &mut Map<String, Value>) {
     for junctor in ["allOf", "anyOf", "oneOf", "not"] {
         schema.shift_remove(junctor);
@@ -59,7 +59,7 @@ fn strip(schema: &mut Map<String, Value>) {
     each_below(schema, &strip);
 }
 
-/// Null counts as absent for kubectl: fields that may be null are not required.
+/// Removes nullable fields from `required`, since kubectl takes null for absent.
 fn require_less(schema: &mut Map<String, Value>) {
     let nullable = |inner: &Value| inner.get("nullable") == Some(&Value::Bool(true));
     if schema.get("additionalProperties").is_some_and(nullable) {
@@ -77,7 +77,7 @@ fn require_less(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Objects embedded in objects have members of their own, unless those would be the only ones known.
+/// Adds the object members to embedded objects, unless those would be the only known ones.
 fn complete(schema: &mut Map<String, Value>) {
     each_below(schema, &complete);
     if says(schema, EMBEDDED) && !says(schema, OPEN) {

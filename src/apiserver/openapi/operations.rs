@@ -16,17 +16,17 @@ pub(super) enum Action {
     Patch,
     Delete,
     DeleteCollection,
-    /// The changes of one object, and those of all in a list: paths from the time before `watch=true`.
+    /// A watch of one object or of a list: by the paths that precede `watch=true`.
     Watch,
     WatchList,
-    /// A connection that is passed on, begun by this method.
+    /// A proxied connection, by this method.
     Connect(&'static str),
 }
 
-/// The methods that a proxy passes on.
+/// The methods that a proxy forwards.
 pub(super) const METHODS: [&str; 7] = ["delete", "get", "head", "options", "patch", "post", "put"];
 
-/// What an operation takes as its body.
+/// The body of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Body {
     None,
@@ -35,7 +35,7 @@ enum Body {
     DeleteOptions,
 }
 
-/// What an operation answers.
+/// The body of a response.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
     /// An object with the schema of this name.
@@ -56,21 +56,21 @@ impl Answer {
 pub(super) struct Operation<'a> {
     pub(super) row: &'a ResourceInfo,
     pub(super) action: Action,
-    /// The part of the object that the path leads to, such as `status`; empty for all of it.
+    /// The subresource of the path, such as `status`; empty for the object.
     pub(super) part: &'static str,
-    /// Whether the path leads to objects of all namespaces.
+    /// Whether the path lists objects of all namespaces.
     pub(super) everywhere: bool,
-    /// Whether the path goes on behind the part.
+    /// Whether the path continues after the subresource.
     pub(super) onwards: bool,
-    /// Group, version and kind of what is sent and answered, as clients look for them.
+    /// Group, version and kind of request and response, in the form that clients look for.
     pub(super) about: Value,
     pub(super) answer: Answer,
-    /// The schema's name of what is sent.
+    /// The name of the request body's schema.
     pub(super) sent: String,
 }
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
-/// How objects are written. Built-in ones are in protobuf as well.
+/// Media types of objects. Built-in kinds also have protobuf.
 pub(super) const TEXT: [&str; 2] = ["application/json", "application/yaml"];
 pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const STREAMS: [&str; 2] =
@@ -78,7 +78,7 @@ const STREAMS: [&str; 2] =
 const ANY: [&str; 1] = ["*/*"];
 
 impl Operation<'_> {
-    /// The operation with those of its parameters that the path does not show.
+    /// Renders the operation; `parameters` are those that the path does not declare.
     pub(super) fn render(&self, parameters: Vec<Value>) -> Value {
         let row = self.row;
         let mut operation = Map::new();
@@ -102,7 +102,7 @@ impl Operation<'_> {
         Value::Object(operation)
     }
 
-    /// Deleting a collection of custom objects is published without its options.
+    /// Returns the kind of body. Deleting a collection of custom objects is published without options.
     fn body(&self) -> Body {
         match self.action {
             Action::Get | Action::List | Action::Watch | Action::WatchList | Action::Connect(_) => Body::None,
@@ -143,7 +143,7 @@ impl Operation<'_> {
         }
     }
 
-    /// `readCoreV1NamespacedPodStatus`, `deleteRbacAuthorizationV1CollectionClusterRole`.
+    /// Returns the `operationId`: `readCoreV1NamespacedPodStatus`, `deleteRbacAuthorizationV1CollectionClusterRole`.
     fn id(&self) -> String {
         let row = self.row;
         let verb = match self.action {
@@ -207,7 +207,7 @@ impl Operation<'_> {
         }
     }
 
-    /// The media types of the answer.
+    /// Returns the media types of the response.
     fn answered(&self) -> Vec<&'static str> {
         if matches!(self.action, Action::Connect(_)) {
             return ANY.to_vec();
@@ -244,7 +244,7 @@ impl Operation<'_> {
     }
 }
 
-/// The same schema in each of these media types.
+/// Maps each media type to the same schema.
 pub(super) fn content(types: &[&str], schema: &Value) -> Value {
     let media = json!({"schema": schema});
     types.iter().map(|kind| ((*kind).to_owned(), media.clone())).collect::<Map<_, _>>().into()
@@ -254,12 +254,12 @@ pub(super) fn reference(schema: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{schema}")})
 }
 
-/// Group, version and kind as clients look for them.
+/// Formats group, version and kind for the extension that clients look for.
 pub(super) fn gvk(group: &str, version: &str, kind: &str) -> Value {
     json!({"group": group, "kind": kind, "version": version})
 }
 
-/// Names that are plural already have none.
+/// Returns the article before a kind's name; plural names have none.
 fn article(kind: &str) -> &'static str {
     match kind.chars().next() {
         _ if kind.ends_with('s') && !kind.ends_with("ss") => "",
@@ -268,12 +268,12 @@ fn article(kind: &str) -> &'static str {
     }
 }
 
-/// `core_v1`, `insightsOpenshiftIo_v1alpha1`.
+/// Returns the tag of operations: `core_v1`, `insightsOpenshiftIo_v1alpha1`.
 pub(super) fn tag(group: &str, version: &str) -> String {
     format!("{}_{version}", self::group(group))
 }
 
-/// The group as one word: `core`, `rbacAuthorization`, `insightsOpenshiftIo`.
+/// Formats the group as one word: `core`, `rbacAuthorization`, `insightsOpenshiftIo`.
 pub(super) fn group(group: &str) -> String {
     let group = if group.is_empty() { "core" } else { group.trim_end_matches(".k8s.io") };
     let mut words = group.split(['.', '-']);

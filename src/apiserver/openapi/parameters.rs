@@ -1,5 +1,5 @@
-//! What kube-apiserver publishes of the parameters that operations take: names, types and texts, as version 1.36 words
-//! them. The texts stand in `parameters.json`; for another version they are taken from a document that its server
+//! Lists the parameters of operations as kube-apiserver 1.36 publishes them: names, types and descriptions. The data is in
+//! `parameters.json`; to update it to another version take them from a document that a server of that version
 //! publishes.
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ struct Parameter {
     description: String,
 }
 
-/// By name; a name whose text differs by operation has a row for each.
+/// Parameters by name. A name whose description differs by operation has several entries.
 static PARAMETERS: LazyLock<HashMap<String, Parameter>> =
     LazyLock::new(|| serde_json::from_str(include_str!("parameters.json")).unwrap_or_default());
 
@@ -38,7 +38,7 @@ const LIST: [&str; 11] = [
     "timeoutSeconds",
     "watch",
 ];
-/// Those of a list that only a watch heeds.
+/// Parameters of a list that apply only to watches.
 const WATCH: [&str; 2] = ["allowWatchBookmarks", "watch"];
 const WRITE: [&str; 3] = ["dryRun", "fieldManager", "fieldValidation"];
 const PATCH: [&str; 4] = ["dryRun", "fieldManager of a patch", "fieldValidation", "force"];
@@ -50,7 +50,7 @@ const DELETE: [&str; 5] = [
     "propagationPolicy",
 ];
 
-/// What the log of a container may be asked for.
+/// Parameters of a container's log.
 const LOG: [&str; 9] = [
     "container",
     "follow",
@@ -63,8 +63,8 @@ const LOG: [&str; 9] = [
     "timestamps",
 ];
 
-/// The query parameters of an operation, in the order of their names. Custom kinds are published with one more on
-/// `get`, and without those of a deletion on `deletecollection`.
+/// Returns the query parameters of an operation, sorted by name. Custom kinds have one more on
+/// `get`, and lack those of a deletion on `deletecollection`.
 pub(super) fn of_operation(operation: &Operation<'_>) -> Vec<Value> {
     let builtin = operation.row.builtin;
     let names: Vec<&str> = match operation.action {
@@ -83,16 +83,16 @@ pub(super) fn of_operation(operation: &Operation<'_>) -> Vec<Value> {
     sorted(names.into_iter().filter_map(published).collect())
 }
 
-/// What whoever connects may ask for.
+/// Returns the parameters of a connect request.
 fn asked(part: &str) -> Vec<&'static str> {
     let fields = Subresource::named(part).map_or(&[][..], Subresource::asked);
-    // The part of the request's own path has the same name.
+    // The path parameter has the same name.
     let name = |name: &'static str| if name == "path" { "path of a proxy" } else { name };
     fields.iter().map(|(field, _)| name(field)).collect()
 }
 
-/// The parameters that all operations of a path share: its own parts, whether the answer is indented if it is an object,
-/// and what the operations have in common, which they then leave out.
+/// Returns the parameters that all operations of a path share: those of the path, `pretty` if responses are objects,
+/// and those that all operations have, which are removed from the operations.
 pub(super) fn shared(of_path: &[Value], is_indented: bool, operations: &mut [Vec<Value>]) -> Vec<Value> {
     let common: Vec<Value> = match operations {
         [] => Vec::new(),
@@ -108,18 +108,18 @@ pub(super) fn shared(of_path: &[Value], is_indented: bool, operations: &mut [Vec
     sorted(of_path.iter().cloned().chain(pretty).chain(common).collect())
 }
 
-/// The name of the object, as a part of the path.
+/// Builds the path parameter for the object's name.
 pub(super) fn name_of(kind: &str) -> Value {
     json!({"name": "name", "in": "path", "description": format!("name of the {kind}"), "required": true,
         "schema": {"type": "string", "uniqueItems": true}})
 }
 
-/// The namespace of the object, as a part of the path.
+/// Builds the path parameter for the namespace.
 pub(super) fn namespace() -> Option<Value> {
     published("namespace")
 }
 
-/// What stands behind a proxy, as a part of the path.
+/// Builds the path parameter for the rest of a proxied path.
 pub(super) fn onwards() -> Option<Value> {
     published("path onwards")
 }

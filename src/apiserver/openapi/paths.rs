@@ -1,5 +1,5 @@
-//! Describes the paths of one resource: its collections, its objects, their subresources, and the watches below `/watch` that
-//! clients used before there was `watch=true`.
+//! Describes the paths of one resource: its collections, its objects, their subresources, and the deprecated watches below `/watch`,
+//! which precede `watch=true`.
 
 use serde_json::{Map, Value, json};
 
@@ -9,7 +9,7 @@ use super::schemas::Schemas;
 use crate::kinds::{Habit, has};
 use crate::resources::{ResourceInfo, Scope, Subresource};
 
-/// The path items of a resource and its subresources; what they refer to is added to `schemas`.
+/// Returns the path items of a resource and its subresources; schemas that they refer to are added to `schemas`.
 pub(super) fn of_resource(row: &ResourceInfo, schemas: &mut Schemas) -> Map<String, Value> {
     let mut paths = Paths::of(row, schemas);
     paths.collections(schemas);
@@ -22,13 +22,13 @@ pub(super) fn of_resource(row: &ResourceInfo, schemas: &mut Schemas) -> Map<Stri
 
 struct Paths<'r> {
     row: &'r ResourceInfo,
-    /// The schema's name of an object.
+    /// Name of the object's schema.
     object: String,
     /// `/api/v1` or `/apis/GROUP/VERSION`.
     root: String,
-    /// `pods` behind the namespace that they are in, or behind nothing.
+    /// The collection's path below the root: `pods`, after the namespace if namespaced.
     collection: String,
-    /// The parameters of the collection's path.
+    /// Parameters of the collection's path.
     namespace: Vec<Value>,
     written: Map<String, Value>,
 }
@@ -49,7 +49,7 @@ impl<'r> Paths<'r> {
         Self { row, object: schemas.object(row), root, collection, namespace, written: Map::new() }
     }
 
-    /// An operation on whole objects.
+    /// Builds an operation on whole objects.
     fn operation(&self, action: Action, answer: &str) -> Operation<'r> {
         Operation {
             row: self.row,
@@ -108,22 +108,22 @@ impl<'r> Paths<'r> {
         }
     }
 
-    /// Watches have paths of their own for built-in kinds alone.
+    /// Whether there are `/watch` paths; only built-in kinds have them.
     fn is_watched(&self) -> bool {
         self.row.builtin && self.row.verbs.iter().any(|verb| verb == "watch")
     }
 
-    /// The parameters of the path of an object, or of what is called by its name.
+    /// Returns the parameters of an object's path.
     fn of_object(&self, kind: &str) -> Vec<Value> {
         self.namespace.iter().cloned().chain([parameters::name_of(kind)]).collect()
     }
 
     fn part(&mut self, subresource: Subresource, schemas: &mut Schemas) {
         let part = subresource.name();
-        // Custom objects are published as if what is sent was of their kind.
+        // Custom objects are published as if subresources received their own kind.
         let own = subresource.own_kind(self.row).filter(|_| self.row.builtin);
         let (group, version, kind) = match own {
-            // Kinds of the core group have neither.
+            // Kinds of the core group have empty group and version here.
             Some(("", "", kind)) => ("", "v1", kind),
             Some(own) => own,
             None => (self.row.group.as_str(), self.row.version.as_str(), self.row.kind.as_str()),
@@ -179,7 +179,7 @@ impl<'r> Paths<'r> {
         }
     }
 
-    /// Adds a path with those operations whose verb the resource serves.
+    /// Adds a path with those operations whose verbs the resource serves.
     fn insert_served(
         &mut self,
         path: String,

@@ -12,9 +12,9 @@ use super::operations::{capital, gvk, reference};
 use crate::builtin::{Field, ListType, RawKind, TypeDef, TypeId, TypeRef, Union, tables};
 use crate::resources::ResourceInfo;
 
-/// The versions of Kubernetes 1.36; for another one they are read from `DeleteOptions` in a document that its server publishes.
+/// The versions of Kubernetes 1.36; to update to another release read them from `DeleteOptions` in a document that its server publishes.
 const REGISTERED: &str = include_str!("registered.txt");
-/// Kinds that every version has.
+/// Kinds that are registered in every version.
 const EVERYWHERE: [&str; 2] = ["DeleteOptions", "WatchEvent"];
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
@@ -30,7 +30,7 @@ pub(super) struct Schemas {
 }
 
 impl Schemas {
-    /// The name of a resource's object schema.
+    /// Returns the name of a resource's object schema, and adds that schema.
     pub(super) fn object(&mut self, row: &ResourceInfo) -> String {
         self.need(&format!("{META}.DeleteOptions"));
         let patch = json!({"description": "Patch is provided to give a concrete name and type to the Kubernetes PATCH request body.", "type": "object"});
@@ -48,7 +48,7 @@ impl Schemas {
         name
     }
 
-    /// The name of a resource's list schema.
+    /// Returns the name of a resource's list schema, and adds that schema.
     pub(super) fn list(&mut self, row: &ResourceInfo) -> String {
         self.need(&format!("{META}.ListMeta"));
         let object = self.object(row);
@@ -94,8 +94,8 @@ impl Schemas {
         "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"
     }
 
-    /// The name of the schema of a kind that is only sent or answered. Kinds of the core group have neither group nor
-    /// version.
+    /// Returns the name of the schema of a kind that is only a request or response body. Kinds of the core group have empty group
+    /// and version.
     pub(super) fn of_kind(&mut self, group: &str, version: &str, kind: &str) -> String {
         let version = if group.is_empty() { "v1" } else { version };
         match tables().kind(group, version, kind) {
@@ -107,7 +107,7 @@ impl Schemas {
         }
     }
 
-    /// What a document without resources refers to, by names such as `io.k8s.apimachinery.pkg.version.Info`.
+    /// Returns the schemas for a document without resources, by names such as `io.k8s.apimachinery.pkg.version.Info`.
     pub(super) fn of_names(names: &[String]) -> Map<String, Value> {
         let mut schemas = Self::default();
         for name in names {
@@ -116,7 +116,7 @@ impl Schemas {
         schemas.finish()
     }
 
-    /// All schemas, with those that they refer to.
+    /// Returns all schemas, including those that they refer to.
     pub(super) fn finish(mut self) -> Map<String, Value> {
         while let Some(id) = self.pending.pop_first() {
             let name = tables().get(id).openapi_name();
@@ -170,7 +170,7 @@ impl Schemas {
         Value::Object(schema)
     }
 
-    /// The kinds of a schema: options and events have one in every version.
+    /// Returns the group, version and kind of a type; options and events are registered in every version.
     fn registered_as(&self, definition: &TypeDef) -> Option<Value> {
         let package = definition.package;
         if EVERYWHERE.contains(&definition.name) {
@@ -223,7 +223,7 @@ impl Schemas {
         Value::Object(schema)
     }
 
-    /// A reference beside other members has to be wrapped in `allOf`: OpenAPI ignores what stands beside `$ref`.
+    /// Builds the schema of a type. With `beside_others` a reference is wrapped in `allOf`, since OpenAPI ignores members beside `$ref`.
     fn type_schema(&mut self, kind: &TypeRef, beside_others: bool) -> Map<String, Value> {
         let simple = |kind: &str, format: &str| {
             let mut schema = Map::new();
@@ -275,7 +275,7 @@ impl Schemas {
         schema
     }
 
-    /// Types with a JSON form of their own, which are published under a name each.
+    /// Adds the schema of a type with its own JSON form, and returns its name.
     fn special(&mut self, kind: &TypeRef) -> String {
         const EXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
         let (name, schema) = match kind {
@@ -335,7 +335,7 @@ impl Schemas {
     }
 }
 
-/// The versions that options and events have kinds in; documents of custom kinds do not list those that only the server knows.
+/// Returns the versions in which options and events are registered; documents of custom kinds omit those known to the server only.
 fn registered(of_server: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = REGISTERED.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once(' ')).flat_map(move |(group, versions)| {
@@ -347,7 +347,7 @@ fn registered(of_server: bool) -> impl Iterator<Item = (&'static str, &'static s
     })
 }
 
-/// Which field is set by the value of another, which is called like it.
+/// Builds the extension that maps union fields to discriminator values, which are the capitalized field names.
 fn published_union(union: &Union) -> Value {
     let fields = union.fields.iter().map(|field| ((*field).to_owned(), capital(field).into()));
     let mut published = Map::new();

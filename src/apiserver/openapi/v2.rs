@@ -1,25 +1,25 @@
-//! OpenAPI v2 in protobuf form, which kubectl asks for: the fall-back for kinds that no v3 document
+//! Renders OpenAPI v2 in protobuf, which kubectl requests as a fallback for kinds that no v3 document
 //! has, such as `List`, and for unknown kinds.
 //!
-//! Input: the v3 documents. Output: a `openapi.v2.Document` message with the same definitions, and for each operation on
-//! a kind its path, its kind and the names of its query parameters. Other parts of the format are left out.
+//! Input: the v3 documents. Output: an `openapi.v2.Document` message with the same definitions, and for each operation on
+//! a kind its path, kind and parameters. Other parts of the format are left out.
 
 use std::collections::BTreeMap;
 
 use admit_apimachinery::pointer;
 use serde_json::{Map, Value};
 
-/// The media type that clients ask for, and the spelling that answers have.
+/// The media type of responses; requests may also have `v2@v1.0` in place of `v2.v1.0`.
 pub(super) const CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// The paths and the schemas of v3 documents, by name: of several of one name the first.
+/// The paths and schemas of v3 documents, by name; of duplicates the first.
 pub(super) struct Parts<T> {
     pub(super) paths: BTreeMap<String, T>,
     pub(super) schemas: BTreeMap<String, T>,
 }
 
 impl<T> Parts<T> {
-    /// Each as it is shown, so that no document is kept.
+    /// Converts each part at once, so that no document is kept in memory.
     pub(super) fn of(
         documents: impl Iterator<Item = Value>,
         path_item: impl Fn(&Value) -> T,
@@ -42,7 +42,7 @@ fn members<'d>(document: &'d Value, pointer: &str) -> impl Iterator<Item = (&'d 
     document.pointer(pointer).and_then(Value::as_object).into_iter().flatten()
 }
 
-/// One document out of all v3 documents.
+/// Renders one document from all v3 documents.
 pub(super) fn render(documents: impl Iterator<Item = Value>) -> Vec<u8> {
     let Parts { paths, schemas } = Parts::of(documents, path_item, schema);
     let mut info = Message::default();
@@ -89,7 +89,7 @@ fn operation(operation: &Value) -> Message {
     message
 }
 
-/// The parameters of a path or of an operation. None of them is a body.
+/// Writes the parameters of a path or of an operation; there are no body parameters.
 fn parameters(message: &mut Message, number: u32, owner: &Value) {
     for parameter in owner.get("parameters").and_then(Value::as_array).into_iter().flatten() {
         let text = |pointer: &str| pointer::text(parameter, pointer);
@@ -102,12 +102,12 @@ fn parameters(message: &mut Message, number: u32, owner: &Value) {
         for (number, pointer) in [(2, "/in"), (3, "/description"), (4, "/name"), (kind, "/schema/type")] {
             shown.text(number, text(pointer));
         }
-        // Parameter item, parameter, not a body, in the query or in the path.
+        // Nesting: parameter item, parameter, non-body parameter, query or path parameter.
         message.message(number, &Message::of(1, &Message::of(2, &Message::of(place, &shown))));
     }
 }
 
-/// A v3 schema in v2's words: references stand alone, unions of types do not exist.
+/// Converts a v3 schema to v2: references have no siblings, unions of types do not exist.
 fn schema(schema: &Value) -> Message {
     let mut message = Message::default();
     let text = |name: &str| schema.get(name).and_then(Value::as_str);
@@ -153,7 +153,7 @@ fn schema(schema: &Value) -> Message {
     message
 }
 
-/// `x-kubernetes-*` members. Their values are YAML, of which JSON is a part.
+/// Writes the `x-kubernetes-*` members. Their values are YAML, of which JSON is a subset.
 fn extensions(message: &mut Message, number: u32, members: Option<&Map<String, Value>>) {
     for (name, value) in members.into_iter().flatten().filter(|(name, _)| name.starts_with("x-kubernetes-")) {
         let mut any = Message::default();
@@ -169,12 +169,12 @@ fn named(name: &str, value: &Message) -> Message {
     message
 }
 
-/// A protobuf message as it is written.
+/// An encoded protobuf message.
 #[derive(Debug, Default)]
 struct Message(Vec<u8>);
 
 impl Message {
-    /// A message with one field.
+    /// Encodes a message with one field.
     fn of(number: u32, value: &Self) -> Self {
         let mut message = Self::default();
         message.message(number, value);

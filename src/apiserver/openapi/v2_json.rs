@@ -1,5 +1,5 @@
-//! OpenAPI v2 as JSON, which generators of clients read. It is made from the v3 documents: what they say of bodies and answers
-//! by media type stands as a parameter and once here, and references lead to `definitions`.
+//! Renders OpenAPI v2 as JSON, which client generators read. It is converted from the v3 documents: bodies and responses, which v3
+//! describes per media type, become one parameter and one schema, and references point to `definitions`.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::v2::Parts;
 
-/// One document out of all v3 documents.
+/// Renders one document from all v3 documents.
 pub(super) fn render(documents: impl Iterator<Item = Value>) -> Vec<u8> {
     let Parts { paths, schemas } =
         Parts::of(documents, |item| path_item(item).to_string(), |definition| schema(definition).to_string());
@@ -21,7 +21,7 @@ pub(super) fn render(documents: impl Iterator<Item = Value>) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// An object whose values are written already.
+/// Writes a JSON object whose values are rendered already.
 fn members(text: &mut String, written: BTreeMap<String, String>) {
     text.push('{');
     for (at, (name, value)) in written.into_iter().enumerate() {
@@ -88,7 +88,7 @@ fn operation(operation: &Value) -> Value {
     shown.into()
 }
 
-/// Parameters whose types stand in them and not in a schema of theirs.
+/// Converts parameters: the members of their schemas become their own.
 fn parameters(parameters: &Value) -> Value {
     let shown = parameters.as_array().into_iter().flatten().map(|parameter| {
         let mut members = parameter.as_object().cloned().unwrap_or_default();
@@ -100,7 +100,7 @@ fn parameters(parameters: &Value) -> Value {
     shown.collect()
 }
 
-/// A v3 schema in v2's words: references stand alone, unions of types and nulls do not exist.
+/// Converts a v3 schema to v2: references have no siblings, unions of types and null do not exist.
 fn schema(schema: &Value) -> Value {
     let Some(members) = schema.as_object() else { return schema.clone() };
     let reference = schema.get("$ref").or_else(|| schema.pointer("/allOf/0/$ref")).and_then(Value::as_str);
@@ -110,7 +110,7 @@ fn schema(schema: &Value) -> Value {
     }
     if let Some(reference) = reference {
         shown.insert("$ref".to_owned(), reference.replace("#/components/schemas/", "#/definitions/").into());
-        // References stand alone but for what is no part of the format.
+        // References have no siblings but extensions.
         let extensions = members.iter().filter(|(name, _)| name.starts_with("x-"));
         shown.extend(extensions.map(|(name, value)| (name.clone(), value.clone())));
         return shown.into();

@@ -1,7 +1,8 @@
-//! Patch formats that need the schema of the patched kind. JSON patch and JSON merge patch need none and are in the
-//! registry.
+//! Patch formats that need the schema of the patched kind. JSON patch needs none and is in the registry,
+//! and JSON merge patch, which needs none either.
 
 pub(crate) mod applied;
+pub(crate) mod merge;
 pub(crate) mod merge_key;
 mod order;
 pub(crate) mod shown;

@@ -68,6 +68,8 @@ impl<'t> Merger<'t> {
         for (name, change) in patch.iter().filter(|(name, change)| is_change(name) && !change.is_null()) {
             let field = kind.and_then(|kind| self.tables.field(kind, name));
             let merged = match (original.get_mut(name).map(Value::take), change) {
+                // A field that is replaced as a whole is taken as it is, with all that is in it.
+                (Some(Value::Object(_)), Value::Object(_)) if replaces(field) => change.clone(),
                 (Some(Value::Object(current)), Value::Object(change)) => {
                     Value::Object(self.object(message_of(field), current, change)?)
                 }
@@ -162,11 +164,14 @@ impl<'t> Merger<'t> {
         for item in &changes {
             let key = key_of(item, merge_key)?;
             let change = item.as_object().ok_or(PatchError::ObjectForList)?;
-            let (place, current) = merged.take(key).unzip();
-            // A map that grows has room for three: a hundred thousand small ones would weigh three times as much.
-            let current = current.unwrap_or_else(|| Map::with_capacity(change.len()));
-            let made = self.object(message_of(Some(field)), current, change)?;
-            merged.put(place, made);
+            match merged.take(key) {
+                Some((place, current)) => {
+                    let made = self.object(message_of(Some(field)), current, change)?;
+                    merged.put(Some(place), made);
+                }
+                // One that is new is taken as it is, with what is null in it.
+                None => merged.put(None, change.clone()),
+            }
         }
         let items = merged.items.into_iter().enumerate();
         let items = items.filter_map(|(place, item)| Some((ranks.get(place).copied(), item?)));
@@ -197,6 +202,10 @@ impl<'t> Merger<'t> {
         }
         Ok(())
     }
+}
+
+fn replaces(field: Option<&Field>) -> bool {
+    field.is_some_and(|field| field.patch.text == "replace")
 }
 
 /// The items of a list, found by those merge keys that the patch names. Of several with one key the first is the one that

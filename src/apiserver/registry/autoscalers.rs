@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::builtin::decode::decode;
 use crate::builtin::{internal, tables};
 use crate::object;
+use crate::resources::ResourceInfo;
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 /// What a `v2` object has at a path, and `v1` in an annotation; what it is made of is in [`well_formed`].
@@ -131,6 +132,17 @@ const BEHAVIOR_NAMES: [&str; 9] = [
     "value",
     "periodSeconds",
 ];
+
+/// Whether the resource is the older one of the two.
+pub(super) fn is_older(info: &ResourceInfo) -> bool {
+    info.builtin && info.group == "autoscaling" && info.version == "v1"
+}
+
+/// A `v1` autoscaler as it comes back from the form that the server works with: of its annotations those are left that
+/// could be read, written anew.
+pub(super) fn reread(sent: &Value) -> Value {
+    to_v1(&to_v2(sent))
+}
 
 /// A `v2` autoscaler in the shape of `v1`.
 pub(super) fn to_v1(stored: &Value) -> Value {

@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value};
 
-use super::{Registry, kinds, storage_version};
+use super::{Registry, storage_version};
 use crate::builtin::decode::rewritten;
 use crate::builtin::tables;
 use crate::call::{Call, WriteOptions};
@@ -357,7 +357,7 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
     match call.subresource {
         Some(Subresource::Status) => {
             let kept = call.info.status_keeps.iter().map(|kept| match kept.as_str() {
-                "metadata" => vec![field("metadata")],
+                "metadata" | "most" => vec![field("metadata")],
                 kept => vec![field("metadata"), field(kept)],
             });
             let mut paths: Vec<Vec<Element>> = kept.collect();
@@ -374,7 +374,8 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
         None if has(&call.info, Habit::DisownsAll) => vec![vec![field("spec")], vec![field("status")]],
         Some(Subresource::Finalize) => vec![vec![field("status")]],
         None => {
-            let status = call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info);
+            // Also where a new object keeps the status that it comes with.
+            let status = call.info.serves(Subresource::Status);
             let own = strategy(&call.info).map(|strategy| strategy.unowned).unwrap_or_default();
             status
                 .then_some("status")

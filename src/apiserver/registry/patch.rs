@@ -17,6 +17,7 @@ use crate::builtin::{restore, tables};
 use crate::call::{Call, FieldValidation, WriteOptions};
 use crate::codec::{self, Unread, recheck, recheck_kind};
 use crate::object;
+use crate::patch::merge;
 use crate::patch::merge_key::PatchError;
 use crate::patch::strategic;
 use crate::patch::touched;
@@ -141,7 +142,7 @@ impl Patch {
                 patched(target, operations, Replacing::OrAdding).map_err(|_| Refusal::unprocessable())
             }
             Parsed::Merge(patch) => {
-                json_patch::merge(&mut target, patch);
+                merge::apply(&mut target, patch);
                 touched::sort_merged(&mut target, patch);
                 Ok(target)
             }

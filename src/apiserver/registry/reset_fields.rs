@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::call::Call;
 use crate::object;
-use crate::resources::Subresource;
+use crate::resources::{self, Subresource};
 
 /// What clients may change of the metadata.
 const METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
@@ -29,7 +29,12 @@ pub(super) fn reset(call: &Call, new: &mut Value, old: &Value) {
             };
             keep(new, old, |half| half == "status", |field| field == ENTRIES || changes(field));
         }
-        Some(Subresource::Approval) => keep_but(new, old, ["status", "conditions"]),
+        Some(Subresource::Approval) => {
+            keep(new, old, |half| half == "status", |_| true);
+            keep_members(object::member_mut(object::map_of(new), "status"), old.get("status"), |name| {
+                name == "conditions"
+            });
+        }
         Some(Subresource::Finalize) => put(object::map_of(new), "status", old.get("status")),
         Some(Subresource::EphemeralContainers) => keep_but(new, old, ["spec", "ephemeralContainers"]),
         Some(Subresource::Resize) => resize(new, old),
@@ -76,7 +81,7 @@ fn put(members: &mut Map<String, Value>, name: &str, value: Option<&Value>) {
 
 /// Makes `new` the old object with one field of one half as it was sent.
 fn keep_but(new: &mut Value, old: &Value, [half, field]: [&str; 2]) {
-    keep(new, old, |member| member == half, |name| name == ENTRIES);
+    keep(new, old, |member| member == half, |field| !resources::MOST.contains(&field));
     keep_members(object::member_mut(object::map_of(new), half), old.get(half), |name| name == field);
 }
 
@@ -91,7 +96,7 @@ fn resize(new: &mut Value, old: &Value) {
         let is_renamed = names(new, list) != names(old, list);
         (list, is_renamed, new.pointer_mut(&format!("/spec/{list}")).map(Value::take))
     });
-    keep(new, old, |_| false, |field| field == ENTRIES);
+    keep(new, old, |_| false, |field| !resources::MOST.contains(&field));
     let spec = &mut new["spec"];
     object::set_field(spec, "resources", own.filter(|own| !own.is_null()));
     for (list, is_renamed, sent) in lists {

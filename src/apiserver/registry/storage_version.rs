@@ -42,7 +42,7 @@ fn seen(call: &Call, mut view: Value) -> Result<Value, ConversionError> {
     if is_regarding(&call.info) {
         view = canonical(&call.info.group, &call.info, regarding_event(&view));
     }
-    if is_older_autoscaler(&call.info) {
+    if autoscalers::is_older(&call.info) {
         view = autoscalers::to_v1(&view);
         object::set_field(&mut view, "apiVersion", Some(call.info.api_version().into()));
         view = arranged(&call.info, view);
@@ -60,7 +60,7 @@ pub(super) fn is_read_as_stored(call: &Call) -> bool {
     info.builtin
         && call.custom.is_none()
         && !is_regarding(info)
-        && !is_older_autoscaler(info)
+        && !autoscalers::is_older(info)
         && !kinds::may_read_otherwise(info)
 }
 
@@ -93,7 +93,7 @@ pub(super) fn incoming(call: &Call, mut object: Value) -> Result<Value, Conversi
     if is_regarding(info) {
         object = canonical(info.internal_group(), info, core_event(&object));
     }
-    if is_older_autoscaler(info) {
+    if autoscalers::is_older(info) {
         object = autoscalers::to_v2(&object);
         // What is stored is read with the defaults of its own version.
         kinds::default_as("v2", info, &mut object);
@@ -143,7 +143,7 @@ pub(super) fn converted(from: &ResourceInfo, to: &ResourceInfo, object: &Value) 
             canonical(&to.group, to, core_event(object))
         };
     }
-    match (is_older_autoscaler(from), is_older_autoscaler(to)) {
+    match (autoscalers::is_older(from), autoscalers::is_older(to)) {
         (false, true) => view = autoscalers::to_v1(&view),
         (true, false) => view = autoscalers::to_v2(&view),
         _ => {}
@@ -154,10 +154,6 @@ pub(super) fn converted(from: &ResourceInfo, to: &ResourceInfo, object: &Value) 
 
 pub(super) fn is_regarding(info: &ResourceInfo) -> bool {
     info.builtin && info.group == "events.k8s.io"
-}
-
-fn is_older_autoscaler(info: &ResourceInfo) -> bool {
-    info.builtin && info.group == "autoscaling" && info.version == "v1"
 }
 
 /// (core/v1, events.k8s.io/v1) names of the same field.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Registry, storage_version};
+use super::{Registry, autoscalers, kinds, storage_version};
 use crate::call::Call;
 use crate::conversion::{Failed, Webhook, version_of};
 use crate::object;
@@ -102,6 +102,11 @@ impl Registry {
             custom.to_stored(&mut object, &call.info.storage_version)?;
             object::set_field(&mut object, "apiVersion", Some(call.info.stored_as().into()));
             custom.read_stored(&mut object)?;
+        } else if autoscalers::is_older(&call.info) {
+            // It comes back with the defaults of the version that is stored.
+            let mut stored = autoscalers::to_v2(&object);
+            kinds::default_as("v2", &call.info, &mut stored);
+            object = autoscalers::to_v1(&stored);
         }
         Ok(object)
     }

@@ -1,5 +1,5 @@
-//! The built-in kinds, as Kubernetes 1.36 serves them: names, scope, verbs and subresources, read from `rows.txt`.
-//! Their columns are in the table renderer, and their schemas in the OpenAPI documents.
+//! Lists the built-in kinds as Kubernetes 1.36 serves them: names, scope, verbs and subresources, read from `rows.txt`.
+//! Table columns and OpenAPI schemas are declared elsewhere.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use super::{ResourceInfo, Scope, Subresource};
 const ROWS: &str = include_str!("rows.txt");
 const VERBS: &str = "create,delete,deletecollection,get,list,patch,update,watch";
 
-/// The rows of all built-in kinds, grouped by API group.
+/// Returns the rows of all built-in kinds, grouped by API group.
 #[must_use]
 pub fn builtin_rows() -> Vec<Arc<ResourceInfo>> {
     read(ROWS).0
 }
 
-/// The rows, and the lines that could not be understood (none in a release: a test holds that).
+/// Returns the rows, and the lines that are invalid (none, as a test checks).
 fn read(text: &str) -> (Vec<Arc<ResourceInfo>>, Vec<&str>) {
     let (mut rows, mut problems) = (Vec::new(), Vec::new());
     let mut heading = None;
@@ -36,7 +36,7 @@ fn read(text: &str) -> (Vec<Arc<ResourceInfo>>, Vec<&str>) {
     (rows, problems)
 }
 
-/// `SINCE`, or `SINCE,APIVERSION,KIND` with what is to be used now.
+/// Formats a deprecation warning from `SINCE`, or from `SINCE,APIVERSION,KIND` with the replacement.
 fn deprecation(row: &ResourceInfo, value: &str) -> String {
     let text = |since: &str| format!("{} {} is deprecated in v{since}+", row.api_version(), row.kind);
     match value.split_once(',') {

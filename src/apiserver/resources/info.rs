@@ -4,6 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+/// What most writes below an object leave as it is of the metadata.
+pub(crate) const MOST: [&str; 7] =
+    ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"];
+
 /// Group, version and kind of what has no row, because it is only sent or answered.
 pub(crate) type OwnKind = (&'static str, &'static str, &'static str);
 
@@ -224,7 +228,8 @@ pub struct ResourceInfo {
     /// The verbs of the main resource, in discovery's (alphabetical) order.
     pub verbs: Vec<String>,
     pub subresources: Vec<Subresource>,
-    /// Fields of the metadata that writes of the status leave as they are, or `metadata` for all of it.
+    /// Fields of the metadata that writes of the status leave as they are, or `metadata` for all of it, or `most` for
+    /// [`MOST`].
     pub status_keeps: Vec<String>,
     /// Columns beside NAME; empty means `AGE` alone.
     pub columns: Vec<PrinterColumn>,
@@ -279,7 +284,12 @@ impl ResourceInfo {
     /// Whether a write of the status leaves this field of the metadata as it is.
     #[must_use]
     pub fn status_keeps(&self, field: &str) -> bool {
-        self.status_keeps.iter().any(|kept| kept == "metadata" || kept == field)
+        let keeps = |kept: &String| match kept.as_str() {
+            "metadata" => true,
+            "most" => MOST.contains(&field),
+            kept => kept == field,
+        };
+        self.status_keeps.iter().any(keeps)
     }
 
     /// Whether both are rows of one resource, in whichever version.

@@ -1,4 +1,4 @@
-//! A snapshot of all served resources: built-in rows first, then those of established CRDs. It is immutable; the
+//! Holds a snapshot of all served resources: built-in rows first, then those of established CRDs. It is immutable; the
 //! server replaces the whole table when a CRD is added, changed or removed.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ pub struct ResourceTable {
 }
 
 impl ResourceTable {
-    /// `generation` names this content: a later table of the same server has a higher one. Of two rows for the same
+    /// `generation` identifies this content: a later table of the same server has a higher one. Of two rows for the same
     /// group, version and plural the first wins.
     #[must_use]
     pub fn new(rows: Vec<Arc<ResourceInfo>>, generation: u64) -> Self {
@@ -35,7 +35,7 @@ impl ResourceTable {
         self.generation
     }
 
-    /// The row served at `/apis/GROUP/VERSION/PLURAL` (`group` empty: `/api/VERSION/PLURAL`).
+    /// Finds the row served at `/apis/GROUP/VERSION/PLURAL` (`group` empty: `/api/VERSION/PLURAL`).
     #[must_use]
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<ResourceInfo>> {
         let key = [group.to_owned(), version.to_owned(), plural.to_owned()];
@@ -47,7 +47,7 @@ impl ResourceTable {
         self.rows.iter().find(|row| row.group == group && row.version == version && row.kind == kind)
     }
 
-    /// Every served version of one resource, in table order.
+    /// Returns every served version of one resource, in table order.
     pub fn versions<'a>(
         &'a self,
         group: &'a str,

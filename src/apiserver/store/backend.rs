@@ -1,10 +1,10 @@
-//! Durable storage of writes: the record of a write, and the trait that backends implement.
+//! Defines durable storage of writes: the record of a write, and the trait that backends implement.
 
 use std::sync::Arc;
 
 use super::{Kept, Key, Packed, Revision};
 
-/// One write: the object, or its removal.
+/// One write: the new object, or None for its removal.
 #[derive(Clone, Debug)]
 pub struct Record {
     pub key: Key,
@@ -12,7 +12,7 @@ pub struct Record {
     pub object: Option<Arc<Packed>>,
 }
 
-/// Everything a backend holds.
+/// The whole content of a backend: the newest revision, and each object.
 #[derive(Debug, Default)]
 pub struct Image {
     pub revision: Revision,
@@ -23,7 +23,7 @@ pub struct Image {
 #[error("{0}")]
 pub struct BackendError(pub String);
 
-/// Durable storage. One thread calls it.
+/// Stores writes durably. Called by one thread only.
 ///
 /// ```
 /// use admit_apiserver::store::{Backend, BackendError, Image, Record, Revision, Store};
@@ -56,15 +56,15 @@ pub trait Backend: Send {
     /// When the content is unreadable.
     fn load(&self) -> Result<Image, BackendError>;
 
-    /// Stores all of `batch`, in order, or nothing; returns once it survives a crash, and damage of it would be told from a
-    /// batch that was not stored whole.
+    /// Stores all of `batch`, in order, or nothing. Returns once the batch survives a crash and later damage to it can be
+    /// distinguished from a batch that was not stored completely.
     ///
     /// # Errors
     /// When it could not be stored.
     fn append(&mut self, batch: &[Record]) -> Result<(), BackendError>;
 
-    /// Called after [`Self::append`] failed, again and again, until it succeeds: makes the storage usable again and answers
-    /// the newest revision that it holds. Cheap as long as nothing has changed for the better.
+    /// Called repeatedly after [`Self::append`] failed, until it succeeds: makes the storage usable again and returns
+    /// the newest revision that it holds. Must be cheap while the cause of the failure persists.
     ///
     /// # Errors
     /// While nothing can be stored.

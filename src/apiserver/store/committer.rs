@@ -1,4 +1,4 @@
-//! The thread that commits writes to the backend: writes that arrive while one batch is being synced are committed
+//! Runs the thread that commits writes to the backend: writes that arrive while one batch is being synced are committed
 //! together in the next batch.
 //!
 //! A batch that cannot be stored because the disk is full is rolled back with everything that was built on it;
@@ -15,11 +15,11 @@ use tokio::sync::oneshot;
 use super::backend::{Backend, BackendError, Record};
 use super::core::Shared;
 
-/// Writes of one batch; also bounds how much is lost to one failing batch.
+/// Most writes in one batch; also bounds how much is lost when one batch fails.
 const BATCH: usize = 512;
 
-/// How long after a failure the backend is asked whether it takes writes again, and how long after each answer. Room on a
-/// disk is made by people or by other programs, who expect to see the effect of it.
+/// Delay after a failure until the backend is tried again, and between further attempts. Disk space is freed by people or by
+/// other programs, who expect to see the effect soon.
 const RETRY: Duration = Duration::from_secs(1);
 
 pub(super) type Done = oneshot::Sender<Result<(), BackendError>>;
@@ -29,7 +29,7 @@ pub(super) struct Committer {
     queue: Sender<Asked>,
 }
 
-/// A write, and who waits for it.
+/// A write, and the channel that receives its outcome.
 type Asked = (Record, Done);
 
 impl Committer {
@@ -44,7 +44,7 @@ impl Committer {
     }
 
     pub(super) fn submit(&self, record: Record, done: Done) {
-        // When the thread is gone `done` is dropped with the message, and the waiting writer hears of it.
+        // When the thread is gone `done` is dropped with the message, and the waiting writer gets an error.
         let _ = self.queue.send((record, done));
     }
 }
@@ -85,13 +85,13 @@ impl Writer {
         answer(waiting, &Ok(()));
     }
 
-    /// Takes back what is not stored, what came after the batch in question included.
+    /// Rolls back everything that is not stored, including writes that came after the failed batch, and reports `error` to all.
     fn refuse(&self, error: &BackendError, mut waiting: Vec<Done>) {
         self.shared.refuse(error, || waiting.extend(self.records.try_iter().map(|(_, done)| done)));
         answer(waiting, &Err(error.clone()));
     }
 
-    /// Waits until the backend takes writes and holds what is published. An error when nobody will write any more.
+    /// Waits until the backend takes writes and holds the published state. An error when all senders are gone.
     fn recovered(&mut self, refused: &[Record]) -> Result<(), RecvTimeoutError> {
         let mut told = BackendError(String::new());
         loop {
@@ -120,7 +120,7 @@ impl Writer {
         if holds == published {
             return Ok(());
         }
-        // A batch may have been stored whole, and only the last sync have failed: its writers were told that it was not.
+        // A batch may have been stored although its last sync failed: its writers got an error, so it is undone here.
         let newest = refused.last().map_or(0, |record| record.revision);
         if holds != newest {
             return Err(BackendError(format!(
@@ -139,7 +139,7 @@ impl Writer {
 
 fn answer(waiting: Vec<Done>, outcome: &Result<(), BackendError>) {
     for done in waiting {
-        // Whoever no longer waits does not want to know.
+        // The receiver is gone when a writer no longer waits.
         let _ = done.send(outcome.clone());
     }
 }

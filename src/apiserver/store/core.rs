@@ -1,6 +1,6 @@
-//! The multi-version map behind the store: per object its recent states, per resource a ring of recent events.
+//! Holds the multi-version map behind the store: per object its recent states, per resource a ring of recent events.
 //!
-//! What is held of a resource is shared between a store and its forks, until one of them writes to that resource.
+//! The data of a resource is shared between a store and its forks, until one of them writes to that resource.
 //!
 //! INVARIANT: the states of an object that lie above the resource's compaction revision are all kept, and below it the
 //! newest one; so every revision from the compaction to now can be shown exactly.
@@ -18,17 +18,17 @@ use super::{Event, EventKind, Expect, Kept, Key, Page, Range, Revision, StoreErr
 
 /// Events kept per resource: enough for a client that re-connects, small enough to stay in memory.
 const RING_EVENTS: usize = 8192;
-/// A resource of large objects keeps fewer: no more bytes of them than its objects have that are there now, so that history
-/// is never the larger part of what a store takes,
+/// Most bytes of events per resource. Within these two limits events take no more bytes than the current objects of the
+/// resource, so that history is never the larger part of a store's memory.
 const RING_MOST: usize = 32 << 20;
-/// but so many in any case.
+/// Bytes of events that are kept in any case.
 const RING_LEAST: usize = 8 << 20;
 
 #[derive(Debug)]
 pub(super) struct Shared {
     core: RwLock<Core>,
     published: AtomicU64,
-    /// Objects that lists have looked at.
+    /// Number of objects that lists have examined.
     looked_at: AtomicU64,
     recent: Recent,
 }
@@ -36,9 +36,9 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct Core {
     assigned: Revision,
-    /// Why no write is taken at present.
+    /// Why writes are refused at present.
     refusing: Option<BackendError>,
-    /// Of resources without a partition, history begins here.
+    /// Start of the history of resources without a partition.
     base: Revision,
     partitions: BTreeMap<Arc<str>, Partition>,
 }
@@ -52,13 +52,13 @@ struct Partition {
 /// A namespace and a name.
 type Place = (String, String);
 
-/// The objects of one resource. A copy shares the objects and events themselves, and takes some words for each.
+/// The objects of one resource. A clone shares objects and events, and costs a few words for each.
 #[derive(Clone, Debug, Default)]
 struct Held {
     objects: BTreeMap<Arc<Place>, Vec<Version>>,
     ring: VecDeque<Retained>,
     ring_bytes: usize,
-    /// Of the objects that are there now: how many, and their bytes.
+    /// Count of the current objects, and their bytes.
     number: usize,
     bytes: usize,
     compacted: Revision,
@@ -99,10 +99,10 @@ impl Shared {
         Self::of(core)
     }
 
-    /// What readers may see of it, to be changed on its own.
+    /// Returns an independent copy of the state that readers may see.
     pub(super) fn fork(&self) -> Self {
         let core = self.read();
-        // What is stored and not published yet is left out.
+        // Changes that are not published yet are left out.
         let published = self.published();
         let forked = core.partitions.iter();
         let forked = forked.map(|(resource, partition)| (Arc::clone(resource), partition.fork(published)));
@@ -135,7 +135,7 @@ impl Shared {
         shown_at(core.partitions.get(&key.resource)?.held.versions(key)?, at)
     }
 
-    /// Whether there is no object of `resource`, in the newest state.
+    /// Whether `resource` has no object in the newest state.
     pub(super) fn is_empty(&self, resource: &str) -> bool {
         self.read().partitions.get(resource).is_none_or(|partition| partition.held.number == 0)
     }
@@ -170,7 +170,7 @@ impl Shared {
         Ok(page)
     }
 
-    /// What is in `range`. Nobody waits meanwhile but for places to be found: what is made of the objects is made later.
+    /// Returns the objects in `range`. The lock is held only while they are collected; the caller examines them later.
     fn shown(&self, resource: &str, range: Range<'_>, revision: Revision) -> Result<Vec<Kept>, StoreError> {
         let core = self.read();
         let Some(partition) = core.partitions.get(resource) else { return Ok(Vec::new()) };
@@ -192,7 +192,7 @@ impl Shared {
         Ok(found)
     }
 
-    /// Whether every change after `revision` is still known.
+    /// Checks that every change after `revision` is still in the history; else [`StoreError::Compacted`].
     pub(super) fn oldest_ok(&self, resource: &str, revision: Revision) -> Result<(), StoreError> {
         let core = self.read();
         let compacted = core.partitions.get(resource).map_or(core.base, |partition| partition.held.compacted);
@@ -217,13 +217,13 @@ impl Shared {
         Ok(known.take(limit).map(|retained| Arc::clone(&retained.event)).collect())
     }
 
-    /// A receiver that changes whenever events of `resource` become visible.
+    /// Returns a receiver that changes whenever events of `resource` become visible.
     pub(super) fn wake(&self, resource: &str) -> watch::Receiver<Revision> {
         let resource: Arc<str> = resource.into();
         self.write().partition(&resource).wake.subscribe()
     }
 
-    /// `submit` hears of the write before any later one is assigned its revision.
+    /// Calls `submit` with the write before any later write is assigned its revision.
     pub(super) fn put(
         &self,
         key: &Key,
@@ -272,7 +272,7 @@ impl Shared {
         core.record(key, event, self.published());
         submit(revision);
         drop(core);
-        // Nobody reads it again but watchers, who take its text: it is not to drive out what others read.
+        // Only watchers read a removed object, and they use its JSON: it must not displace others from the cache.
         Ok(Stored { revision, object: last })
     }
 
@@ -292,8 +292,8 @@ impl Shared {
         self.read().refusing.is_none()
     }
 
-    /// Takes no more writes, for the reason `why`, and takes back those that are not published. `cancel` is called when no
-    /// further one can be submitted.
+    /// Refuses writes from now on, for the reason `why`, and rolls back those that are not published. `cancel` is called once no
+    /// further write can be submitted.
     pub(super) fn refuse(&self, why: &BackendError, cancel: impl FnOnce()) {
         let mut core = self.write();
         core.refusing = Some(why.clone());
@@ -304,12 +304,12 @@ impl Shared {
         }
     }
 
-    /// Takes writes again.
+    /// Accepts writes again.
     pub(super) fn accept(&self) {
         self.write().refusing = None;
     }
 
-    // A panic while the lock is held cannot leave half a change behind: every change is one insertion.
+    // A panic while the lock is held cannot leave a partial change behind: every change is one insertion.
     fn read(&self) -> RwLockReadGuard<'_, Core> {
         self.core.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -333,7 +333,7 @@ impl Core {
         })
     }
 
-    /// What is held of the resource, to be changed: by nobody else from here on.
+    /// Returns the data of the resource for writing, unshared from forks.
     fn held(&mut self, resource: &Arc<str>) -> &mut Held {
         Arc::make_mut(&mut self.partition(resource).held)
     }
@@ -365,14 +365,14 @@ impl Core {
         let at = (key.namespace.clone(), key.name.clone());
         let place = held.objects.get_key_value(&at).map(|(known, _)| Arc::clone(known));
         let place = place.unwrap_or_else(|| Arc::new(at));
-        // Most objects have one version, and room for one.
+        // Most objects have one version, so capacity for one is enough.
         let versions = held.objects.entry(Arc::clone(&place)).or_insert_with(|| Vec::with_capacity(1));
         versions.push(Version { revision, object: now });
         let bytes = event.object.held();
         held.ring_bytes += bytes;
         held.ring.push_back(Retained { event: Arc::new(event), place, bytes });
         let most = held.bytes.clamp(RING_LEAST, RING_MOST);
-        // What readers may not see yet must stay, however large: watchers have not had it.
+        // Events that readers may not see yet are kept, however large: watchers have not received them.
         while (held.ring.len() > RING_EVENTS || held.ring_bytes > most)
             && held.ring.front().is_some_and(|oldest| oldest.event.revision < published)
         {
@@ -382,7 +382,7 @@ impl Core {
 }
 
 impl Partition {
-    /// The same up to `revision`, with watchers of its own.
+    /// Returns a copy up to `revision`, without watchers.
     fn fork(&self, revision: Revision) -> Self {
         let mut held = Arc::clone(&self.held);
         if held.ring.back().is_some_and(|newest| newest.event.revision > revision) {
@@ -397,7 +397,7 @@ impl Held {
         self.objects.get(&(key.namespace.clone(), key.name.clone())).map(Vec::as_slice)
     }
 
-    /// Counts that `now` stands where `before` stood.
+    /// Updates count and bytes after `before` was replaced by `now`.
     fn count(&mut self, now: Option<&Arc<Packed>>, before: Option<&Arc<Packed>>) {
         let held = |object: Option<&Arc<Packed>>| object.map_or((0, 0), |object| (1, object.held()));
         let ((more, larger), (fewer, smaller)) = (held(now), held(before));
@@ -405,7 +405,7 @@ impl Held {
         self.bytes = self.bytes.saturating_add(larger).saturating_sub(smaller);
     }
 
-    /// Forgets what happened after `revision`.
+    /// Removes all changes after `revision`.
     fn take_back(&mut self, revision: Revision) {
         while self.ring.back().is_some_and(|newest| newest.event.revision > revision) {
             let Some(Retained { event, place, bytes }) = self.ring.pop_back() else { return };

@@ -1,7 +1,7 @@
-//! The versioned store: every object with its recent history, and one revision counter for all of them.
+//! Implements the versioned store: every object with its recent history, and one revision counter for all of them.
 //!
 //! Reads are consistent at one revision, also across the pages of a list; writers state which revision they replace.
-//! History is bounded: what is older than the retained events of a resource answers [`StoreError::Compacted`].
+//! History is bounded: requests for states older than a resource's retained events get [`StoreError::Compacted`].
 //! A [`Backend`] makes writes durable; without one the store lives in memory only. A write becomes visible to readers
 //! and watchers only once the backend holds it.
 
@@ -45,7 +45,7 @@ pub struct Stored {
     pub object: Arc<Value>,
 }
 
-/// A stored object that has not been parsed yet.
+/// A stored object that need not have been parsed yet.
 ///
 /// [`Store`] has an example.
 #[derive(Clone, Debug)]
@@ -60,7 +60,7 @@ impl Kept {
         Stored { revision: self.revision, object: self.object.values() }
     }
 
-    /// An object that lies in no store.
+    /// Wraps an object that is in no store.
     pub(crate) fn alone(mut object: Value) -> Self {
         let (object, _) = packed::Draft::of(&mut object).at(0, object);
         Self { revision: 0, object }
@@ -186,15 +186,15 @@ impl Store {
         Ok(Self { shared, committer: Some(committer) })
     }
 
-    /// A store in memory of its own that begins with all that readers of this one may see, history included. The two share
-    /// what neither has changed since, resource by resource.
+    /// Returns an independent store in memory that begins with all that readers of this one may see, including history. The two
+    /// share the data of each resource until one of them changes it.
     #[must_use]
     pub fn fork(&self) -> Self {
         Self { shared: Arc::new(self.shared.fork()), committer: None }
     }
 
-    /// Whether writes are taken now: not after one could not be made durable, until the backend can again. None where
-    /// nothing is made durable.
+    /// Whether writes are accepted now: not after one could not be made durable, until the backend recovers. None for a store
+    /// without a backend.
     #[must_use]
     pub fn takes_writes(&self) -> Option<bool> {
         self.committer.is_some().then(|| self.shared.takes_writes())
@@ -217,7 +217,7 @@ impl Store {
         self.shared.kept(key, self.revision())
     }
 
-    /// Whether there is no object of `resource`, in the newest state.
+    /// Whether `resource` has no object in the newest state.
     #[must_use]
     pub fn is_empty(&self, resource: &str) -> bool {
         self.shared.is_empty(resource)
@@ -229,19 +229,19 @@ impl Store {
         self.shared.looked_at()
     }
 
-    /// The newest state, also where it is not durable yet: what a writer has to build on.
+    /// Returns the newest state, even if not durable yet: writers must build on it.
     #[must_use]
     pub fn latest(&self, key: &Key) -> Option<Stored> {
         self.shared.get(key, Revision::MAX)
     }
 
-    /// Like [`Self::latest`], for a writer after whom nobody reads the object: its values are kept for nobody.
+    /// Like [`Self::latest`], for writers after whom nobody reads the object: its parsed form is not cached.
     #[must_use]
     pub(crate) fn latest_once(&self, key: &Key) -> Option<Stored> {
         self.shared.kept(key, Revision::MAX).map(|kept| kept.stored())
     }
 
-    /// Objects in order of namespace and name. `take` decides on each whether it belongs to the page, and the page
+    /// Lists objects in order of namespace and name. `take` decides for each whether it belongs to the page, and the page
     /// ends when `limit` objects were taken (0: no limit).
     ///
     /// # Errors
@@ -256,8 +256,8 @@ impl Store {
         self.shared.list(resource, range, limit, take)
     }
 
-    /// All objects of a namespace, or of all, in their newest state. They stay packed: who looks at many of them unpacks one
-    /// at a time.
+    /// Returns all objects of a namespace, or of all, in their newest state. They are not parsed: callers that walk many of them
+    /// parse one at a time.
     ///
     /// # Errors
     /// As [`Self::list`].
@@ -265,19 +265,19 @@ impl Store {
         self.list(resource, Range { namespace, ..Range::default() }, 0, &mut |_| true).map(|page| page.items)
     }
 
-    /// All changes after `revision`, in order.
+    /// Subscribes to all changes after `revision`, in order.
     ///
     /// # Errors
-    /// [`StoreError::Compacted`] when some of them are gone already.
+    /// [`StoreError::Compacted`] when some of them are no longer in the history.
     pub fn watch(&self, resource: &str, revision: Revision) -> Result<Subscription, StoreError> {
         self.shared.oldest_ok(resource, revision)?;
         Ok(Subscription::new(Arc::clone(&self.shared), resource, revision))
     }
 
-    /// Stores `object` under `key`; its resourceVersion is set here. Answers the stored object.
+    /// Stores `object` under `key` and sets its resourceVersion. Returns the stored object.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when the object is not as expected; [`StoreError::Backend`] when it cannot be kept.
+    /// [`StoreError::Conflict`] when the object is not as expected; [`StoreError::Backend`] when it cannot be stored.
     pub async fn put(&self, key: &Key, expect: Expect, object: Value) -> Result<Stored, StoreError> {
         let mut durable = None;
         let stored = stored_whole(|| {
@@ -289,7 +289,7 @@ impl Store {
         Ok(stored)
     }
 
-    /// Removes the object at `expected`; `last` is its state for watchers, which is answered with the revision of the removal.
+    /// Removes the object at `expected`. `last` is the final state for watchers; it is returned with the revision of the removal.
     ///
     /// # Errors
     /// As [`Self::put`].
@@ -337,7 +337,7 @@ async fn told(durable: Durable) -> Result<(), StoreError> {
     }
 }
 
-/// What `write` stores, without being interrupted from here on; unless it stored nothing.
+/// Runs `write` without interruption; the request stays uninterruptible afterwards, unless nothing was stored.
 fn stored_whole<T>(write: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     let begins = interrupt::commit();
     let written = write();

@@ -1,5 +1,5 @@
-//! An object as the store keeps it: its JSON text, which takes a tenth of the memory of its parsed form. The parsed
-//! forms of the objects that were written or read last are cached beside it.
+//! Represents an object in the store by its JSON, which takes a tenth of the memory of its parsed form. The parsed
+//! forms of the objects that were written or read last are cached.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -19,10 +19,10 @@ use super::Revision;
 /// read, and its watchers, find it parsed.
 const RECENT: usize = 4 << 20;
 
-/// Half of many an object's metadata, and never needed when many objects are walked.
+/// This field is often half of an object's metadata, and never needed when many objects are walked.
 const MANAGED: &str = "managedFields";
 
-/// An object: its JSON text, and its parsed form while that is in use.
+/// An object: its JSON, and its parsed form while that is in use.
 ///
 /// [`Store`](super::Store) has an example.
 pub struct Packed {
@@ -52,7 +52,7 @@ impl Values {
     }
 }
 
-/// The text of an object that has no revision yet.
+/// The JSON of an object that has no revision yet.
 pub(super) struct Draft {
     text: Vec<u8>,
     /// Position of the value of `metadata.resourceVersion` in the text.
@@ -72,7 +72,7 @@ impl Draft {
         draft
     }
 
-    /// The object at `revision`, packed and parsed.
+    /// Returns the object at `revision`, packed and parsed.
     pub(super) fn at(self, revision: Revision, mut object: Value) -> (Arc<Packed>, Arc<Value>) {
         set_resource_version(&mut object, revision);
         let values = Arc::new(object);
@@ -119,16 +119,16 @@ impl Draft {
     }
 
     fn write(&mut self, value: &(impl serde::Serialize + ?Sized)) {
-        // Neither values nor names can fail to be written to memory.
+        // Serializing values or names to memory cannot fail.
         let _ = serde_json::to_writer(&mut self.text, value);
     }
 }
 
 impl Packed {
-    /// An object that was stored as `text`, and its revision; none where it has no revision.
+    /// Reads an object that was stored as JSON, and its revision; None if it has no revision.
     ///
     /// # Errors
-    /// Where the text is damaged.
+    /// When the JSON is damaged.
     pub(super) fn read(text: &[u8]) -> Result<Option<(Revision, Arc<Self>)>, JsonError> {
         let mut object = json::reread(text)?;
         let revision = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
@@ -137,24 +137,24 @@ impl Packed {
         Ok(Some((revision, packed)))
     }
 
-    /// The object as JSON, without white space.
+    /// Returns the object as JSON, without white space.
     #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
-    /// Roughly the bytes that the values take in memory.
+    /// Returns roughly the bytes that the parsed form takes in memory.
     #[must_use]
     pub(crate) fn weight(&self) -> usize {
         self.weight
     }
 
-    /// The bytes that the object takes in the store.
+    /// Returns the bytes that the object takes in the store.
     pub(super) fn held(&self) -> usize {
         self.text.len().saturating_add(size_of::<Self>())
     }
 
-    /// The parsed object; it is parsed now unless that is in memory.
+    /// Returns the parsed object; parses it unless the parsed form is in memory.
     #[must_use]
     pub fn values(&self) -> Arc<Value> {
         let kept = self.kept().get();
@@ -170,7 +170,7 @@ impl Packed {
         values
     }
 
-    /// Ends what [`Self::pinned`] began: the parsed form is cached like any other.
+    /// Reverses [`Self::pinned`]: the parsed form is cached like any other.
     pub(super) fn unpin(&self) {
         let mut kept = self.kept();
         if let Values::Pinned(_) = *kept {
@@ -185,7 +185,7 @@ impl Packed {
         })
     }
 
-    /// The part of the object that most walks over many objects need: `apiVersion` and `metadata` without `managedFields`.
+    /// Parses what most walks over many objects need: `apiVersion` and `metadata` without `managedFields`.
     #[must_use]
     pub(crate) fn head(&self) -> Value {
         #[derive(Deserialize)]
@@ -212,7 +212,7 @@ impl Packed {
         serde_json::json!({"apiVersion": api_version, "metadata": metadata})
     }
 
-    // A panic while the lock is held leaves nothing half done.
+    // A panic while the lock is held leaves no partial change.
     fn kept(&self) -> MutexGuard<'_, Values> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -234,7 +234,7 @@ struct Entries {
     bytes: usize,
 }
 
-/// Objects may be shared with another store, which would keep their parsed forms for ever.
+/// Removes the parsed forms: objects shared with another store would keep theirs for ever.
 impl Drop for Entries {
     fn drop(&mut self) {
         for (packed, _) in self.order.drain(..) {
@@ -247,7 +247,7 @@ impl Drop for Entries {
 }
 
 impl Recent {
-    /// The parsed form of `packed`, cached from now on.
+    /// Returns the parsed form of `packed`, and caches it.
     pub(super) fn values(&self, packed: &Arc<Packed>) -> Arc<Value> {
         let kept = packed.kept().get();
         kept.unwrap_or_else(|| {
@@ -284,7 +284,7 @@ impl Recent {
             }
         }
         drop(entries);
-        // Dropping large values takes time: not under the lock.
+        // Dropping large values takes time, so it happens after the lock is released.
         drop(forgotten);
     }
 }
@@ -295,7 +295,7 @@ fn set_resource_version(object: &mut Value, revision: Revision) {
     }
 }
 
-/// Roughly the bytes that an object holds in memory.
+/// Estimates the bytes that an object takes in memory.
 pub(crate) fn estimate(value: &Value) -> usize {
     const NODE: usize = 32;
     match value {

@@ -1,4 +1,4 @@
-//! The position of one watcher in the history of a resource.
+//! Tracks the position of one watcher in the history of a resource.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::core::Shared;
 use super::{Event, Page, Range, Revision, StoreError};
 
-/// The changes of one resource. [`Store`](super::Store) has an example.
+/// A subscription to the changes of one resource. [`Store`](super::Store) has an example.
 #[derive(Debug)]
 pub struct Subscription {
     shared: Arc<Shared>,
@@ -22,14 +22,14 @@ impl Subscription {
         Self { shared, resource: resource.to_owned(), seen, wake }
     }
 
-    /// The revision up to which changes were read.
+    /// Returns the revision up to which changes were read.
     #[must_use]
     pub fn seen(&self) -> Revision {
         self.seen
     }
 
-    /// Returns the changes since the last call, without waiting. Afterwards nothing of the resource is missing up to
-    /// [`Self::seen`].
+    /// Returns the changes since the last call, without waiting. Afterwards all changes up to [`Self::seen`] have been
+    /// returned.
     ///
     /// # Errors
     /// [`StoreError::Compacted`] when this watcher was too slow.
@@ -37,7 +37,7 @@ impl Subscription {
         self.drain_some(usize::MAX)
     }
 
-    /// The first `limit` of what [`Self::drain`] returns; the rest is there for the next call.
+    /// Like [`Self::drain`], at most `limit` changes; the next call returns the rest.
     ///
     /// # Errors
     /// As [`Self::drain`].
@@ -53,7 +53,7 @@ impl Subscription {
         Ok(events)
     }
 
-    /// A page of the objects of the resource.
+    /// Lists a page of the objects of the resource.
     ///
     /// # Errors
     /// [`StoreError::Compacted`] when `range.at` cannot be shown any more.

@@ -1,5 +1,5 @@
-//! Columns and cells of the built-in kinds. `columns.txt` holds the columns of kinds whose cells are computed, here
-//! and in the modules beside this one; `values.txt` those of kinds whose cells are mostly values at a path.
+//! Defines columns and cells of the built-in kinds. `columns.txt` has the columns of kinds whose cells are computed by code here
+//! and in sibling modules; `values.txt` has those of kinds whose cells are mostly values at a path.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -23,7 +23,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Some cells have no column that says what they are.
+    /// Whether the Table lists the column; some cells have none.
     pub(super) fn is_told(&self) -> bool {
         self.name != "-"
     }
@@ -47,7 +47,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// Whether the kind is shown as one that has no columns of its own.
+    /// Whether the kind has the same columns as kinds without any of their own.
     pub(super) fn is_plain(&self) -> bool {
         matches!(self.columns.as_slice(), [_, made] if made.name == "Created At")
     }
@@ -65,7 +65,7 @@ impl Kind {
 
 static KINDS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(read_columns);
 
-/// The columns of a built-in kind that has more than name and age.
+/// Returns the columns of a built-in kind; None if it has only the default columns.
 pub(super) fn kind(group: &str, kind: &str) -> Option<&'static Kind> {
     if group.is_empty() { KINDS.get(kind) } else { KINDS.get(format!("{kind}.{group}").as_str()) }
 }
@@ -96,7 +96,7 @@ fn read_columns() -> HashMap<&'static str, Kind> {
     kinds
 }
 
-/// Each kind that a text has columns for, with their lines.
+/// Returns each kind for which the text has columns, with their lines.
 fn sections(text: &'static str) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
     text.split("\n\n").flat_map(|section| {
         let mut lines = section.lines().filter(|line| !line.starts_with('#'));
@@ -279,7 +279,7 @@ fn signing_request(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// Both views of an event: `core/v1` and `events.k8s.io/v1` name the same members differently.
+/// Formats an event of either version: `core/v1` and `events.k8s.io/v1` have different names for the same members.
 fn event(object: &Value, now: Timestamp) -> Vec<Value> {
     let first_of = |paths: &[&str]| paths.iter().map(|path| text(object, path)).find(|text| !text.is_empty());
     let first_seen = first_of(&["/firstTimestamp", "/deprecatedFirstTimestamp", "/eventTime"]);

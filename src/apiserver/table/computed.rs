@@ -1,4 +1,4 @@
-//! Cells of built-in kinds that are computed from several values.
+//! Computes cells of built-in kinds from several values.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::object;
 
 pub(super) type Cell = fn(&Value) -> String;
 
-/// The cell that `values.txt` calls `name`.
+/// Returns the function that `values.txt` calls `name`.
 pub(super) fn cell(name: &str) -> Option<Cell> {
     Some(match name {
         "access_modes" => access_modes,
@@ -82,7 +82,7 @@ fn health(component: &Value) -> String {
     word.to_owned()
 }
 
-/// The first three hosts. All rules count that are more than three, those of any host, too, where one is left.
+/// Lists the first three hosts, and how many rules are beyond three if a rule follows the third host, with or without host.
 fn hosts(ingress: &Value) -> String {
     let rules = items(ingress, "/spec/rules");
     let named = rules.iter().enumerate().map(|(at, rule)| (at, text(rule, "/host")));
@@ -116,7 +116,7 @@ fn parameters(class: &Value) -> String {
     }
 }
 
-/// `kind.group/name`.
+/// Formats `kind.group/name`.
 fn qualified(kind: &str, group: &str, name: &str) -> String {
     if group.is_empty() { format!("{kind}/{name}") } else { format!("{kind}.{group}/{name}") }
 }
@@ -141,7 +141,7 @@ fn slice_ports(slice: &Value) -> String {
     shortened(&ports.collect::<Vec<_>>(), "<unset>", 3)
 }
 
-/// The kind of a policy's parameters.
+/// Formats the kind of a policy's params.
 pub(super) fn param_kind(policy: &Value) -> String {
     policy.pointer("/spec/paramKind").map_or_else(
         || "<unset>".to_owned(),
@@ -149,7 +149,7 @@ pub(super) fn param_kind(policy: &Value) -> String {
     )
 }
 
-/// The parameters that a binding names.
+/// Formats the params that a binding refers to.
 pub(super) fn param_ref(binding: &Value) -> String {
     binding.pointer("/spec/paramRef").map_or_else(
         || "<unset>".to_owned(),
@@ -161,7 +161,7 @@ pub(super) fn param_ref(binding: &Value) -> String {
     )
 }
 
-/// A label selector as Go's generated `String()` writes the structure, which is what bindings show of theirs.
+/// Formats a label selector like Go's generated `String()`, which upstream shows for bindings.
 fn go_selector(selector: &Value) -> String {
     let labels = selector.get("matchLabels").and_then(Value::as_object);
     let labels: BTreeMap<_, _> = labels.into_iter().flatten().collect();
@@ -181,7 +181,7 @@ fn go_selector(selector: &Value) -> String {
     )
 }
 
-/// The first few of many, with the number of those that are left out.
+/// Lists the first `most` items, and the number of those that are left out.
 fn shortened(all: &[String], none: &str, most: usize) -> String {
     let shown = all.iter().take(most).map(String::as_str).collect::<Vec<_>>().join(",");
     match all.len().checked_sub(most) {
@@ -234,7 +234,7 @@ fn endpoints(object: &Value) -> String {
     shortened(&all, "<none>", 3)
 }
 
-/// What is used of what there is, of requests or of limits: `cpu: 0/1`.
+/// Lists used and hard amounts of requests or of limits: `cpu: 0/1`.
 fn quotas(quota: &Value, limits: bool) -> String {
     let hard = quota.pointer("/status/hard").and_then(Value::as_object).into_iter().flatten();
     let used = |name: &str| quota.get("status").and_then(|status| status.get("used")?.get(name));
@@ -248,7 +248,7 @@ fn quotas(quota: &Value, limits: bool) -> String {
     all.join(", ")
 }
 
-/// What an autoscaler measures, of what it should be.
+/// Lists current and target values of an autoscaler's metrics.
 fn targets(autoscaler: &Value) -> String {
     if let Some(load) = autoscaler.pointer("/spec/targetCPUUtilizationPercentage") {
         let now = autoscaler.pointer("/status/currentCPUUtilizationPercentage");

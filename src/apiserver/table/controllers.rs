@@ -1,4 +1,4 @@
-//! Cells of workload controllers, and of PersistentVolumeClaims.
+//! Computes cells of workload controllers and of PersistentVolumeClaims.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -86,7 +86,7 @@ pub(super) fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The access modes of a volume in the order in which they are always shown, each once.
+/// Abbreviates the access modes of a volume, in a fixed order, without duplicates.
 pub(super) fn short_modes(modes: &[Value]) -> String {
     const SHORT: [(&str, &str); 4] = [
         ("ReadWriteOnce", "RWO"),
@@ -98,13 +98,13 @@ pub(super) fn short_modes(modes: &[Value]) -> String {
     shown.map(|(_, short)| *short).collect::<Vec<_>>().join(",")
 }
 
-/// How many pods are ready, of those that there should be.
+/// Formats the number of ready pods and of desired ones.
 fn ready(object: &Value) -> Value {
     let (ready, wanted) = (number(object, "/status/readyReplicas"), number(object, "/spec/replicas"));
     format!("{ready}/{wanted}").into()
 }
 
-/// Names and images of the containers of the template below `spec`.
+/// Returns names and images of the containers of the template below `spec`.
 fn template(object: &Value, spec: &str) -> [Value; 2] {
     let containers = items(object, &format!("{spec}/template/spec/containers"));
     let joined = |path: &str| containers.iter().map(|c| text(c, path)).collect::<Vec<_>>().join(",").into();

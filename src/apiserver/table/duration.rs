@@ -1,6 +1,6 @@
 //! Formats an age in its two most significant units.
 
-/// `90s`, `5m3s`, `47m`, `3h12m`, `5d4h`, `2y30d`. Small clock skew counts as no time; more of it is `<invalid>`.
+/// Formats seconds: `90s`, `5m3s`, `47m`, `3h12m`, `5d4h`, `2y30d`. A clock skew of one second is `0s`; a larger one `<invalid>`.
 pub(super) fn human(seconds: i64) -> String {
     if seconds < -1 {
         return "<invalid>".to_owned();

@@ -1,4 +1,4 @@
-//! The Tables that `kubectl get` prints: the columns of a kind, and a row of cells per object.
+//! Renders the Tables that `kubectl get` prints: the columns of a kind, and a row of cells per object.
 //!
 //! Input: the resource row, an object or a list of objects as JSON, the client's options, the time. Output: the
 //! Table. Built-in kinds have columns and cells of their own, custom kinds those of their CRD.
@@ -33,19 +33,19 @@ pub enum Include {
     None,
 }
 
-/// The client's wishes.
+/// What the client requests.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     pub include: Include,
-    /// The version of `meta.k8s.io` that was asked for: `v1` or `v1beta1`.
+    /// The requested version of `meta.k8s.io`: `v1` or `v1beta1`.
     pub version: &'a str,
-    /// Left out from the second event of a watch on.
+    /// Whether columns are included; a watch has them in its first event only.
     pub headers: bool,
-    /// Ages are counted up to here.
+    /// The time to which ages are computed.
     pub now: Timestamp,
 }
 
-/// The Table of an object, or of a list of objects (a value with `items`).
+/// Renders the Table of an object, or of a list of objects (a value with `items`).
 #[must_use]
 pub fn render(info: &ResourceInfo, value: &Value, options: &Options<'_>) -> Value {
     let mut table = Map::new();
@@ -69,7 +69,7 @@ pub fn render(info: &ResourceInfo, value: &Value, options: &Options<'_>) -> Valu
         printer.row(info, object, options)
     };
     let rows: Vec<Value> = objects.into_iter().map(row).collect();
-    // Upstream never allocates the rows of a kind without columns of its own where there are none.
+    // Upstream has null instead of no rows for a kind without columns of its own.
     let plain = matches!(&printer, Printer::Builtin(kind) if kind.is_plain());
     table.insert("rows".into(), if plain && rows.is_empty() { Value::Null } else { rows.into() });
     Value::Object(table)
@@ -80,7 +80,7 @@ fn precedence(object: &Value) -> (i64, &str) {
     (told.unwrap_or_default(), object::name(object))
 }
 
-/// What a list or an object says about itself, without what only objects have.
+/// Copies the metadata that Tables have from a list or an object.
 fn table_metadata(value: &Value) -> Value {
     let mut metadata = Map::new();
     for name in ["resourceVersion", "continue", "remainingItemCount"] {
@@ -94,13 +94,13 @@ fn table_metadata(value: &Value) -> Value {
 enum Printer<'a> {
     Builtin(&'static builtin::Kind),
     Custom(Vec<(&'a PrinterColumn, Option<JsonPath>)>),
-    /// Name and age alone.
+    /// Only name and age.
     Plain,
 }
 
 impl<'a> Printer<'a> {
     fn of(info: &'a ResourceInfo, value: &Value) -> Self {
-        // A subresource of many kinds.
+        // The Scale of any kind.
         if value.get("kind").is_some_and(|kind| kind == SCALE.2) {
             return builtin::kind(SCALE.0, SCALE.2).map_or(Self::Plain, Self::Builtin);
         }
@@ -168,7 +168,7 @@ fn included(info: &ResourceInfo, object: &Value, options: &Options<'_>) -> Value
     }
 }
 
-/// An object reduced to its metadata: a `PartialObjectMetadata` of `meta.k8s.io`.
+/// Reduces an object to its metadata: a `PartialObjectMetadata` of `meta.k8s.io`.
 #[must_use]
 pub(crate) fn partial_metadata(info: &ResourceInfo, object: &Value, version: &str) -> Value {
     let mut metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
@@ -196,7 +196,7 @@ fn custom_definition(column: &PrinterColumn) -> Value {
     builtin::definition(&column.name, &column.kind, &column.format, &description, column.priority)
 }
 
-/// The first value that the column's path selects, in the form of its type; null where it has another type.
+/// Formats the first value that the column's path selects by the column's type; null if it has another type.
 fn custom_cell(column: &PrinterColumn, value: &Value, now: Timestamp) -> Value {
     match (column.kind.as_str(), value) {
         (_, Value::Null) => Value::Null,
@@ -214,7 +214,7 @@ fn custom_cell(column: &PrinterColumn, value: &Value, now: Timestamp) -> Value {
     }
 }
 
-/// How long ago it is. No time at all, and the first one that Go knows, are unknown.
+/// Formats the age. An empty string, and Go's zero time, are `<unknown>`.
 fn date_cell(text: &str, now: Timestamp) -> String {
     const ZERO: i64 = -62_135_596_800;
     match text.parse::<go::Timestamp>().map(|time| time.seconds) {
@@ -230,7 +230,7 @@ fn truncated(float: f64) -> i64 {
     float as i64
 }
 
-/// Floats as Go prints them by default: an exponent from 1e21 up and below 1e-4.
+/// Formats a number; floats as Go prints them by default, with an exponent from 1e21 up and below 1e-4.
 fn number_text(number: &serde_json::Number) -> String {
     let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
     let magnitude = float.abs();

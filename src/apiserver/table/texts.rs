@@ -1,4 +1,4 @@
-//! Texts of cells: what stands at a path, ages, labels and selectors.
+//! Formats strings for cells: values at a path, ages, labels and selectors.
 
 use admit_apimachinery::pointer;
 pub(super) use admit_apimachinery::pointer::{items, text};
@@ -11,7 +11,7 @@ pub(super) fn name(object: &Value) -> Value {
     text(object, "/metadata/name").into()
 }
 
-/// The time since the object was made.
+/// Formats the time since the object was created.
 pub(super) fn age(object: &Value, now: Timestamp) -> String {
     match text(object, "/metadata/creationTimestamp") {
         "" => "<unknown>".to_owned(),
@@ -29,7 +29,7 @@ pub(super) fn or(text: &str, fallback: &str) -> String {
     if text.is_empty() { fallback.to_owned() } else { text.to_owned() }
 }
 
-/// The value without the quotes of a string.
+/// Formats the value; strings have no quotes.
 pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
@@ -42,10 +42,10 @@ pub(super) fn count(object: &Value, path: &str) -> usize {
     }
 }
 
-/// `a=b,c in (d,e)`, of a selector or of the labels alone; `<none>` where nothing is selected by.
+/// Formats a selector, or labels alone: `a=b,c in (d,e)`; `<none>` if it is empty.
 pub(crate) fn selector_text(selector: Option<&Value>) -> String {
     let Some(selector) = selector else { return "<none>".to_owned() };
-    // With their keys, by which they are put in order.
+    // Each term with its key, to sort by.
     let mut terms: Vec<(String, String)> = Vec::new();
     let labels = |labels: &Value| -> Vec<(String, String)> {
         let labels = labels.as_object().into_iter().flatten();
@@ -73,7 +73,7 @@ pub(crate) fn selector_text(selector: Option<&Value>) -> String {
     if terms.is_empty() { "<none>".to_owned() } else { terms.join(",") }
 }
 
-/// The values at `path` of each item of a list.
+/// Returns the values at `path` of each item of a list.
 pub(super) fn each(object: &Value, list: &str, path: &str) -> Vec<String> {
     let items = pointer::items(object, list).iter();
     items.filter_map(|item| item.pointer(path)).map(plain).collect()

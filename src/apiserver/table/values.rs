@@ -1,4 +1,4 @@
-//! Cells that show the value at a path; `values.txt` lists them.
+//! Evaluates cells that show the value at a path; `values.txt` lists them.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -6,15 +6,15 @@ use serde_json::Value;
 use super::computed;
 use super::texts::{age, count, each, labels, name, or, plain};
 
-/// How a cell is found in an object.
+/// The rule for a cell's value.
 pub(super) enum Cell {
     Name,
     Age,
     Count(&'static str),
     Labels(&'static str),
-    /// A value, and what stands where there is none.
+    /// The value at a path, and the fallback if there is none.
     At(&'static str, &'static str),
-    /// The same, of whichever type it is.
+    /// Like `At`, with the value unchanged.
     Raw(&'static str, &'static str),
     /// The values at a path of each item of a list.
     Each(&'static str, &'static str, &'static str),
@@ -49,7 +49,7 @@ impl Cell {
         })
     }
 
-    /// The cell of a column of type `kind`.
+    /// Evaluates the cell for a column of type `kind`.
     pub(super) fn value(&self, kind: &str, object: &Value, now: Timestamp) -> Value {
         match self {
             Self::Name => name(object),

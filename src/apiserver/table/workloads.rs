@@ -1,4 +1,4 @@
-//! Cells that summarize the state of an object: pods, jobs, services, nodes.
+//! Computes cells that summarize the state of an object: pods, jobs, services, nodes.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ pub(super) fn pod(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-/// The most telling of phase, reasons of containers, and deletion.
+/// Returns the most important of phase, container reasons, and deletion.
 fn pod_status(object: &Value) -> String {
     let mut reason = or(text(object, "/status/reason"), text(object, "/status/phase"));
     if items(object, "/status/conditions")
@@ -89,7 +89,7 @@ fn pod_status(object: &Value) -> String {
     reason
 }
 
-/// `Init:1/2` or the reason why an init container has not ended well; `None` once all have.
+/// Returns `Init:1/2`, or the reason why an init container has not succeeded; `None` once all have.
 fn initializing(object: &Value) -> Option<String> {
     let total = items(object, "/spec/initContainers").len();
     for (index, status) in items(object, "/status/initContainerStatuses").iter().enumerate() {
@@ -120,7 +120,7 @@ fn container_reason(status: &Value) -> Option<String> {
     })
 }
 
-/// `3`, or `3 (5m ago)` where the last end of a container is known.
+/// Formats restarts: `3`, or `3 (5m ago)` if the end of a previous container is known.
 fn restarts<'v>(statuses: impl Iterator<Item = &'v Value>, now: Timestamp) -> String {
     let mut count = 0;
     let mut last = None;

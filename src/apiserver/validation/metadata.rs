@@ -72,13 +72,6 @@ fn names(naming: Naming, object: &Value) -> Causes {
     causes
 }
 
-/// What is wrong with a name wherever it stands in a path: asked where nothing else is wrong.
-pub(crate) fn path_segment(object: &Value) -> Causes {
-    let name = object::name(object);
-    let problems = NameRule::PathSegment.problems(name, false);
-    problems.iter().map(|problem| Cause::invalid("metadata.name", &name.into(), problem)).collect()
-}
-
 /// The errors in the labels, as whole messages.
 pub(crate) fn label_problems(object: &Value) -> Vec<String> {
     texts(&label_pairs(sorted(object, "labels"), "metadata.labels"))

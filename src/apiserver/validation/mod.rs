@@ -5,6 +5,7 @@
 
 pub(crate) mod metadata;
 
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use serde_json::Value;
 
@@ -20,34 +21,53 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
     if !info.builtin {
         return Causes::default();
     }
-    let mut causes = bare_finalizers(info, object);
+    let mut causes = bare_finalizers(info, object, if old.is_some() { times_of_change(info) } else { 1 });
     if let Some(strategy) = strategy(info) {
         causes.extend(strategy.errors(object, old).into_iter().map(|error| error.cause()));
     }
     causes
 }
 
-/// The finalizers that have no domain although they need one.
+/// How often the kind's own validation of a change looks at the finalizers.
 #[must_use]
-pub(crate) fn bare_finalizers(info: &ResourceInfo, object: &Value) -> Causes {
-    if info.builtin && checks_finalizers(info) { finalizers(object) } else { Causes::default() }
+pub(crate) fn times_of_change(info: &ResourceInfo) -> usize {
+    usize::from(!has(info, Habit::ChangeOnce)).saturating_add(validated_again(info)).max(1)
+}
+
+/// The finalizers that have no domain although they need one, each so many times.
+#[must_use]
+pub(crate) fn bare_finalizers(info: &ResourceInfo, object: &Value, times: usize) -> Causes {
+    let mut causes = Causes::default();
+    if info.builtin && checks_finalizers(info) {
+        (0..times).for_each(|_| causes.extend(finalizers(object)));
+    }
+    causes
+}
+
+/// How often the kind's own validation covers all metadata of a changed object, beside the common validation: every update
+/// is validated as an object and as a change, each of which lists its errors again.
+pub(crate) fn validated_again(info: &ResourceInfo) -> usize {
+    if has(info, Habit::ObjectTwice) { 2 } else { usize::from(has(info, Habit::ObjectAgain)) }
 }
 
 /// The checks that upstream makes before the metadata's, and repeats after them.
 #[must_use]
-pub(crate) fn before_change(info: &ResourceInfo, object: &Value) -> Causes {
-    let strategy = strategy(info).filter(|strategy| strategy.judged_as_new);
-    let errors = strategy.map(|strategy| strategy.errors(object, None));
-    errors.into_iter().flatten().map(|error| error.cause()).collect()
+pub(crate) fn before_change(info: &ResourceInfo, object: &Value, old: &Value) -> Causes {
+    let mut errors = FieldErrors::default();
+    if let Some(judge) = strategy(info).and_then(|strategy| strategy.judged_as_new) {
+        judge(object, old, &mut errors);
+    }
+    errors.into_iter().map(|error| error.cause()).collect()
 }
 
 /// Most groups demand a domain in the names of finalizers; these are validated with the rules for objects of any server.
 fn checks_finalizers(info: &ResourceInfo) -> bool {
-    const ANY: [&str; 5] = [
+    const ANY: [&str; 6] = [
         "admissionregistration.k8s.io",
         "apiextensions.k8s.io",
         "apiregistration.k8s.io",
         "coordination.k8s.io",
+        "node.k8s.io",
         "policy",
     ];
     !ANY.contains(&info.group.as_str()) && !has(info, Habit::JudgedApart)

@@ -1,4 +1,4 @@
-//! Calls: which function a call means, and which of its overloads the argument types allow.
+//! Resolves calls: which function a call refers to, and which of its overloads the argument types allow.
 
 use crate::library::functions::Function;
 use crate::syntax::{Expr, ExprId, Literal};
@@ -62,7 +62,7 @@ impl<'e> Checker<'e, '_> {
         }
     }
 
-    /// The function that `a.b.c(x)` calls if there is one of the name `a.b.c`; else `c` is a member function of `a.b`.
+    /// Resolves `a.b.c(x)`: the function `a.b.c` if it exists; else `c` is a member function of `a.b`.
     fn namespaced(&self, target: ExprId, name: &str) -> Option<&'e Function> {
         let mut qualified = qualified_name(&self.ast, target)?;
         qualified.push('.');
@@ -111,7 +111,7 @@ impl<'e> Checker<'e, '_> {
         }
     }
 
-    /// The operands of `&&` and `||` are each told if they are no booleans.
+    /// Each operand of `&&` and `||` that is not a boolean is reported.
     fn logical(&mut self, id: ExprId, function: &Function, operands: &[ExprId], types: &[Type]) {
         let mut all = true;
         for (operand, ty) in operands.iter().zip(types) {

@@ -1,6 +1,6 @@
-//! The walk: finds the type of each expression from those of its parts, and what names and calls refer to.
+//! Infers the type of each expression from those of its parts, and resolves names and calls.
 //!
-//! A mistake is told once: an expression that did not check has the error type, which fits everywhere.
+//! An error is reported once: an expression with an error has the error type, which is assignable to every type.
 
 use std::sync::Arc;
 
@@ -155,8 +155,8 @@ impl<'e, 's> Checker<'e, 's> {
         self.set_type(id, ty);
     }
 
-    /// Whether a field is known by this name: one whose name is reserved has an escaped one, and its own where that is taken
-    /// for a field's name, too.
+    /// Whether a field is accessible by this name: a field with a reserved name has an escaped one, and its own name where reserved
+    /// words are accepted.
     fn reaches(&self, field: &DeclField, name: &str) -> bool {
         self.env.keyword_fields || *field.cel_name == *name
     }
@@ -213,7 +213,7 @@ impl<'e, 's> Checker<'e, 's> {
         self.set_type(id, Type::List(Arc::new(items)));
     }
 
-    /// The type of an element; of an optional one, what is in it.
+    /// Returns the type of an element; for an optional one, that of its value.
     fn unwrapped(&mut self, element: ExprId, optional: bool) -> Type {
         let ty = self.type_of(element);
         if !optional {
@@ -345,8 +345,8 @@ impl<'e, 's> Checker<'e, 's> {
     }
 }
 
-/// Whether a type has no more parts than there is room for. A variable may stand in a type twice, so that types can
-/// double with every level of nesting; this looks at no more parts than there is room for, either.
+/// Whether a type has no more parts than `room` allows. A type variable may occur in a type twice, so types can double with every level
+/// of nesting; this also visits no more parts than allowed.
 fn fits_in(ty: &Type, room: &mut usize) -> bool {
     let Some(less) = room.checked_sub(1) else { return false };
     *room = less;
@@ -365,7 +365,7 @@ fn unwrap_optional(ty: &Type) -> (&Type, bool) {
     }
 }
 
-/// A type's name without its parameters; a nullable primitive has none of its own.
+/// Returns a type's name without its parameters; a nullable primitive is named like the primitive.
 fn declared_name(ty: &Type) -> String {
     match ty {
         Type::Wrapper(_) => ty.to_string(),

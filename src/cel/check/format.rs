@@ -1,5 +1,5 @@
-//! Format strings whose arguments are written out: whether there are as many as the clauses ask for, of types the
-//! clauses take (cel-go `ext/formatting.go`).
+//! Checks constant format strings with literal arguments: that their number fits the clauses, and that their types are allowed (cel-go
+//! `ext/formatting.go`).
 
 use crate::library::extensions::format::{Clause, Piece, TemplateError, pieces};
 use crate::syntax::{Entry, Expr, ExprId};
@@ -18,7 +18,7 @@ pub(super) fn validate(checked: &CheckedAst, template: &str, arguments: &[ExprId
             Ok(Piece::Clause { clause, .. }) => Ok(clause),
             Err(error) => Err(error),
         };
-        // A lone percent sign at the end is told before an argument is looked for.
+        // A lone percent sign at the end is reported before a missing argument.
         let ends_early = matches!(clause, Err(TemplateError::Ends));
         let argument = match arguments.get(clauses) {
             None if !ends_early => return Err((None, format!("index {clauses} out of range"))),

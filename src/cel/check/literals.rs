@@ -1,6 +1,6 @@
-//! What the types allow and the constants forbid: durations, timestamps and regular expressions that are none, lists
-//! and maps of mixed types, format strings that do not suit their arguments. The texts are those of cel-go's
-//! validators (`cel/validator.go`), which Kubernetes switches on.
+//! Rejects constants that are well-typed but invalid: durations, timestamps and regular expressions that do not parse, lists and maps
+//! of mixed types, format strings that do not match their arguments. The messages are those of cel-go's validators
+//! (`cel/validator.go`), which Kubernetes enables.
 
 use crate::diagnostic::Findings;
 use crate::library::literal::is_regex;

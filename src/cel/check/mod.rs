@@ -1,7 +1,7 @@
-//! The type of every expression and the overloads that each call may reach.
+//! Type-checks expressions: determines the type of every expression and the overloads that each call may select.
 //!
-//! Input: an [`Ast`] and what is declared. Output: a [`CheckedAst`], in which names are full names, calls of namespaced
-//! functions (`ip.isCanonical(x)`) have no target any more, and every call names the rows it may reach.
+//! Input: an [`Ast`] and the declarations. Output: a [`CheckedAst`], in which names are fully qualified, calls of namespaced functions
+//! (`ip.isCanonical(x)`) have no target any more, and every call lists the rows that it may select.
 
 mod calls;
 mod checker;
@@ -34,7 +34,7 @@ pub(crate) enum Reference {
     Overloads(Rows),
 }
 
-/// One row or more; nearly always one, which needs no allocation.
+/// One or more rows; nearly always one, which needs no allocation.
 #[derive(Clone, Debug)]
 pub(crate) enum Rows {
     One([&'static Overload; 1]),
@@ -73,7 +73,7 @@ pub(crate) struct CheckedAst {
 }
 
 impl CheckedAst {
-    /// Whether there was a check; otherwise types say nothing, and names and functions may be missing.
+    /// Whether the expression was checked; otherwise there are no types, and names and functions may be unknown.
     #[must_use]
     pub(crate) const fn is_checked(&self) -> bool {
         self.is_checked
@@ -129,7 +129,7 @@ pub(crate) fn check(
     if findings.is_empty() { Ok(checked) } else { Err(findings.into_error()) }
 }
 
-/// The types of a parsed expression, as far as they are known: of a part that does not check, the error type.
+/// Returns the types of a parsed expression, as far as known: a part with an error has the error type.
 pub(crate) fn infer(source: &Source<'_>, ast: Ast, environment: &Environment<'_>) -> CheckedAst {
     let root = ast.root;
     let mut checker = Checker::new(*environment, *source, ast);

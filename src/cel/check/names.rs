@@ -1,5 +1,4 @@
-//! What names stand for: iteration variables, declared variables, types, functions; seen from a container, innermost
-//! first.
+//! Resolves names: iteration variables, declared variables, types, functions; within a container, innermost first.
 
 use std::sync::Arc;
 
@@ -22,16 +21,16 @@ pub(crate) struct Environment<'e> {
     pub homogeneous_literals: bool,
     /// Whether constant durations, timestamps and regular expressions must be valid.
     pub checked_literals: bool,
-    /// Variables of comprehensions hide all others; otherwise a name is first looked up in the container, and with
-    /// the selections that follow it.
+    /// Variables of comprehensions hide all others; otherwise a name is first looked up in the container, together with the selections
+    /// that follow it.
     pub locals_first: bool,
-    /// Scalar types are also known by the names under which Kubernetes declares them (apiserver `pkg/cel/types.go`).
+    /// Whether scalar types also have the names under which Kubernetes declares them (apiserver `pkg/cel/types.go`).
     pub declared_scalars: bool,
     /// Mutations make objects, their parts and patches (apiserver `pkg/cel/mutation`).
     pub patch_types: bool,
     /// Fields may be named by reserved words as they are (apiserver `pkg/cel/environment/environment.go`).
     pub keyword_fields: bool,
-    /// Type names that a release brought are known from it on.
+    /// The version: type names are known from the release on that added them.
     pub version: Version,
 }
 
@@ -50,7 +49,7 @@ pub(super) enum FoundKind {
     Constant(i64),
 }
 
-/// A type's name, the release that brought it, and what it names.
+/// A type's name, the release that added it, and the type.
 type Named = (&'static str, Version, fn() -> Type);
 
 const TYPES: [Named; 15] = [
@@ -81,7 +80,7 @@ pub(crate) fn is_made(name: &str) -> bool {
     name == PATCH || is_object(name)
 }
 
-/// The fields of what a literal makes.
+/// The fields of the type that a literal creates.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Fields {
     Message(&'static Message),
@@ -116,7 +115,7 @@ impl<'e> Environment<'e> {
         messages::message(name).map(Fields::Message).or_else(|| self.made_fields(name))
     }
 
-    /// The same of what mutations make.
+    /// Returns the fields of objects of mutations.
     pub(super) fn made_fields(&self, name: &str) -> Option<Fields> {
         let made = match name {
             PATCH => Some(Fields::Patch),
@@ -152,7 +151,7 @@ impl<'e> Environment<'e> {
         let root = absolute.unwrap_or(name).split('.').next().unwrap_or_default();
         let (_, ty) = locals.iter().rev().find(|(known, _)| **known == *root)?;
         Some(match absolute {
-            // Keeps the dot, by which the planner tells it from the variable that hides it.
+            // Keeps the leading dot, so that the planner does not confuse it with the variable that hides it.
             Some(_) => self
                 .identifier(name, &[])
                 .map(|found| Found { name: format!(".{}", found.name).into(), ..found }),
@@ -184,7 +183,7 @@ impl<'e> Environment<'e> {
             return None;
         }
         type_named(name).or(match name {
-            // Kubernetes' own names: the checker knows them, and what runs an expression does not.
+            // Kubernetes' own names: known to the checker, but not at run time.
             "duration" if self.declared_scalars => Some(Type::Duration),
             "timestamp" if self.declared_scalars => Some(Type::Timestamp),
             PATCH => self.patch_types.then(|| Type::Opaque(name.into())),
@@ -192,7 +191,7 @@ impl<'e> Environment<'e> {
         })
     }
 
-    /// Tries a name in the container, in each namespace around it, and as it stands; an absolute name only so.
+    /// Tries a name in the container, in each enclosing namespace, and as written; an absolute name only as written.
     fn candidates<T>(&self, name: &str, mut find: impl FnMut(&str) -> Option<T>) -> Option<T> {
         if let Some(absolute) = name.strip_prefix('.') {
             return find(absolute);

@@ -1,5 +1,5 @@
-//! Expressions that are run without a check: names are resolved as far as that can be done without types, and what is
-//! wrong with the rest shows when it is evaluated.
+//! Prepares expressions that run without type check: resolves names as far as possible without types; other errors appear at
+//! evaluation.
 
 use crate::library::messages;
 use crate::syntax::{Ast, Comprehension, Expr, ExprId, Literal};

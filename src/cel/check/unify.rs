@@ -1,6 +1,5 @@
-//! Which types fit which, and what that says of types yet to be found. The rules are those of cel-go's
-//! `checker/types.go`: assignability is symmetric about `dyn`, a nullable type takes null, and the more general of two
-//! types wins.
+//! Decides assignability of types and infers type parameters from it. The rules are those of cel-go's `checker/types.go`: assignability
+//! is symmetric about `dyn`, a nullable type accepts null, and the more general of two types wins.
 
 use std::sync::Arc;
 
@@ -11,9 +10,9 @@ use crate::types::{AbstractType, Type};
 #[derive(Debug, Default)]
 pub(super) struct Unifier {
     bindings: Vec<Option<Type>>,
-    /// Former bindings, for undoing; grows only while an attempt is being made.
+    /// Previous bindings, for undoing; grows only during an attempt.
     trail: Vec<(u32, Option<Type>)>,
-    /// Room for one call: what stands for the names of parameters, and the parameters with that.
+    /// Buffers for one call: the substitutes of type parameters, and the parameters after substitution.
     room: (Names, Vec<Type>),
 }
 
@@ -56,7 +55,7 @@ impl Unifier {
         variable
     }
 
-    /// Whether a value of type `from` may stand where `to` is wanted; if so, what follows is remembered.
+    /// Whether a value of type `from` is assignable to `to`; if so, the inferred bindings are kept.
     pub(super) fn assignable(&mut self, from: &Type, to: &Type) -> bool {
         self.attempt(|this| this.fits(from, to))
     }
@@ -66,7 +65,7 @@ impl Unifier {
             && self.attempt(|this| from.iter().zip(to).all(|(from, to)| this.fits(from, to)))
     }
 
-    /// A type with every variable replaced by what it was found to be; the others remain, or are `dyn`.
+    /// Replaces every variable in a type by its binding; unbound ones remain, or become `dyn`.
     pub(super) fn substitute(&self, ty: &Type, unknown_is_dyn: bool) -> Type {
         match ty {
             Type::Var(_) => match self.find(ty) {
@@ -125,7 +124,7 @@ impl Unifier {
         }
     }
 
-    /// Whether `ty` may be what `variable` stands for, and whether something was known of it before.
+    /// Whether `ty` may be bound to `variable`, and whether that already had a binding.
     fn substitutes(&mut self, ty: &Type, variable: &Type) -> (bool, bool) {
         if ty == variable {
             return (true, true);
@@ -172,7 +171,7 @@ pub(super) fn most_general<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
     if matches!(b, Type::Null) || at_most_as_specific(a, b) { a } else { b }
 }
 
-/// Whether two types are one, with objects told apart by name and a nullable primitive taken for the primitive.
+/// Whether two types are equal, with objects compared by name and a nullable primitive equal to the primitive.
 pub(super) fn same(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Wrapper(a), b) => same(a, b),

@@ -1,5 +1,4 @@
-//! The algebra of costs and sizes: pairs of a least and a greatest value whose arithmetic saturates, as in cel-go's
-//! `checker/cost.go`.
+//! Implements arithmetic of costs and sizes: pairs of a minimum and a maximum that saturate, as in cel-go's `checker/cost.go`.
 
 /// Bounds of a cost or a size; arithmetic on both ends saturates.
 ///
@@ -21,22 +20,22 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self { min: 0, max: 0 };
     /// One unit.
     pub const ONE: Self = Self { min: 1, max: 1 };
-    /// Nothing is known.
+    /// No limit.
     pub const UNBOUNDED: Self = Self { min: 0, max: u64::MAX };
     /// The neutral element of [`Self::union`].
     pub const NONE: Self = Self { min: u64::MAX, max: 0 };
 
-    /// From a least to a greatest value.
+    /// Creates a range from a minimum to a maximum.
     #[must_use]
     pub const fn new(min: u64, max: u64) -> Self {
         Self { min, max }
     }
 
-    /// One value.
+    /// Creates a range of one value.
     #[must_use]
     pub const fn exactly(n: u64) -> Self {
         Self { min: n, max: n }

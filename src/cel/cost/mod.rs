@@ -1,4 +1,4 @@
-//! The algebra of sizes and costs. The static estimate stands above the checker, the meter beside the evaluator.
+//! Defines sizes and costs. The static estimate builds on the checker, the run-time cost is counted in the evaluator.
 
 mod bounds;
 
@@ -22,12 +22,12 @@ use crate::types::Type;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'t> {
-    /// Items, entries, code points or bytes; a scalar without extent has [`Bounds::ONE`]; none where neither the
-    /// expression nor a schema says anything.
+    /// The number of items, entries, code points or bytes; a scalar has [`Bounds::ONE`]; None if neither the expression nor a schema
+    /// determines it.
     pub size: Option<Bounds>,
     /// The type of the argument.
     pub ty: &'t Type,
-    /// What the schema says of the size of a list's items; none for anything else.
+    /// The size of a list's items by its schema; None for anything else.
     pub items: Option<Bounds>,
     /// The constant, where the argument is one.
     pub literal: Option<&'t Literal>,
@@ -43,14 +43,14 @@ impl Operand<'_> {
         }
     }
 
-    /// The size, thought unbounded where it is not known.
+    /// Returns the size, unbounded if it is unknown.
     #[must_use]
     pub fn size_or_unbounded(&self) -> Bounds {
         self.size.unwrap_or(Bounds::UNBOUNDED)
     }
 }
 
-/// What a row of the library says of a call: what it costs beyond its arguments, and how large its result is.
+/// The cost of a call beyond its arguments, and the size of its result.
 ///
 /// ```
 /// use admit_cel::{Bounds, CallEstimate};
@@ -63,15 +63,15 @@ impl Operand<'_> {
 pub struct CallEstimate {
     /// What the call costs beyond its arguments.
     pub cost: Bounds,
-    /// The size of the result; none where its type tells.
+    /// The size of the result; None if its type determines it.
     pub result_size: Option<Bounds>,
 }
 
 impl CallEstimate {
-    /// One unit, and a result whose size is told by its type.
+    /// A cost of one, and a result whose type determines its size.
     pub const ONE: Self = Self { cost: Bounds::ONE, result_size: None };
 
-    /// A cost, and a result whose size is told by its type.
+    /// Creates an estimate with a cost, and a result whose type determines its size.
     #[must_use]
     pub const fn of_cost(cost: Bounds) -> Self {
         Self { cost, result_size: None }

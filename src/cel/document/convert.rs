@@ -1,4 +1,4 @@
-//! A document as a `serde_json::Value`.
+//! Converts a document to a `serde_json::Value`.
 
 use serde_json::Value as Json;
 

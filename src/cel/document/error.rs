@@ -1,10 +1,10 @@
-//! Why a text is not a document.
+//! Defines the errors of parsing a document.
 
 use std::fmt;
 
 use admit_apimachinery::go::quote;
 
-/// Why a text is not a document within the limits, and where.
+/// Why a text is not a document within the limits, and at which position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// Bytes before the place.
@@ -16,11 +16,11 @@ pub struct ReadError {
 /// What is wrong with a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadErrorKind {
-    /// The text ends within a value.
+    /// The text ends inside a value.
     UnexpectedEnd,
-    /// Something else should stand here.
+    /// An unexpected character.
     UnexpectedCharacter {
-        /// What stands here.
+        /// The character.
         found: char,
         /// What should.
         expected: &'static str,
@@ -33,7 +33,7 @@ pub enum ReadErrorKind {
     ControlCharacter,
     /// A number beyond every double.
     NumberOutOfRange,
-    /// A property named twice, where that is refused.
+    /// A duplicate property, where these are rejected.
     DuplicateKey(Box<str>),
     /// More bytes than allowed.
     TooLong {

@@ -1,7 +1,7 @@
-//! Documents that values borrow: JSON text decoded once into an arena, or a `serde_json::Value` as it is.
+//! Holds documents that values borrow: JSON text decoded once into an arena, or a `serde_json::Value` used in place.
 //!
-//! Numbers are decoded as Kubernetes does (`sigs.k8s.io/json`): an integer literal that fits 64 bits is an integer,
-//! anything else a double. What a document means (its declared type) is not known here.
+//! Numbers are decoded as in Kubernetes (`sigs.k8s.io/json`): an integer literal that fits 64 bits is an integer, anything else a
+//! double. The declared type of a document is not known here.
 
 mod convert;
 mod error;

@@ -1,15 +1,15 @@
-//! One value of a document: a tree that the reader laid out in an arena, or a view of a `serde_json::Value`, which is
-//! looked at where expressions look and never copied.
+//! Represents one value of a document: a tree in an arena, or a view of a `serde_json::Value`, which is read where expressions read it
+//! and never copied.
 //!
-//! Objects keep the order of the text. Looking up a key that the reader read compares a hash that it computed once, so
-//! that a field whose name is a constant of a program costs a few comparisons of numbers.
+//! Objects keep the order of the text. Keys of parsed objects have a precomputed hash, so looking up a field whose name is a constant
+//! of a program costs a few comparisons of numbers.
 
 use std::hash::Hasher as _;
 use std::slice;
 
 use serde_json::Value as Json;
 
-/// One JSON value. Integers keep 64 bits; every other number is a double, as Kubernetes decodes them.
+/// A JSON value. Integers keep 64 bits; every other number is a double, as Kubernetes decodes them.
 ///
 /// ```
 /// use admit_cel::Node;
@@ -89,7 +89,7 @@ pub(super) struct Object<'a> {
     index: &'a [u32],
 }
 
-/// A property name with its hash: what a lookup compares.
+/// A property name with its hash, for lookups.
 ///
 /// ```
 /// use admit_cel::document::Key;
@@ -106,7 +106,7 @@ pub struct Key<'a> {
 const SCANNED: usize = 24;
 
 impl<'a> Node<'a> {
-    /// The value of a property; none where this is no object, or one without it.
+    /// Returns the value of a property; None if this is not an object, or lacks it.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Self> {
         match self {
@@ -149,7 +149,7 @@ impl<'a> ListNode<'a> {
         }
     }
 
-    /// Whether there is no item.
+    /// Whether there are no items.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
@@ -187,7 +187,7 @@ impl<'a> MapNode<'a> {
         }
     }
 
-    /// Whether there is no property.
+    /// Whether there are no properties.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -212,7 +212,7 @@ impl<'a> MapNode<'a> {
         }
     }
 
-    /// Whether there is a property whose name has been hashed; and the object that it is, if it is one.
+    /// Looks up a property by hashed name: None if it is absent, an inner None if its value is not an object.
     #[must_use]
     #[inline(always)]
     pub(crate) fn look(&self, key: Key<'_>) -> Option<Option<Self>> {
@@ -228,7 +228,7 @@ impl<'a> MapNode<'a> {
         })
     }
 
-    /// Properties in the order of the text.
+    /// Iterates over properties in the order of the text.
     #[must_use]
     pub fn iter(&self) -> Entries<'a> {
         Entries(match self.0 {
@@ -327,7 +327,7 @@ impl<'a> Key<'a> {
         Self { hash: hasher.0, name }
     }
 
-    /// A name whose hash is known.
+    /// Creates a key whose hash is known.
     #[inline]
     pub(crate) const fn with_hash(name: &'a str, hash: u32) -> Self {
         Self { hash, name }

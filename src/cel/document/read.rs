@@ -1,5 +1,5 @@
-//! JSON text to [`Node`]s. Containers under construction stand on an explicit stack, so that nesting costs heap and is
-//! bounded by the caller's depth budget; strings without escapes borrow the text.
+//! Parses JSON text to [`Node`]s. Unfinished containers are on an explicit stack, so nesting costs heap and is limited by the caller's
+//! depth limit; strings without escapes borrow the text.
 
 use bumpalo::Bump;
 
@@ -14,14 +14,14 @@ pub enum DuplicateKeys {
     /// The last value counts, as for kube-apiserver's own decoder.
     #[default]
     LastWins,
-    /// The document is refused.
+    /// The document is rejected.
     Refuse,
 }
 
 /// Bounds of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadLimits {
-    /// Bytes of text.
+    /// The maximum length of the text in bytes.
     pub max_bytes: usize,
     /// Lists and objects inside one another. Work over a document recurses this deep, so a thread's stack bounds it.
     pub max_depth: usize,
@@ -68,7 +68,7 @@ pub fn parse<'a>(arena: &'a Bump, text: &'a [u8], limits: &ReadLimits) -> Result
             kind: ReadErrorKind::TooLong { limit: limits.max_bytes },
         });
     }
-    // Nearly all text is UTF-8, which is sooner found out than mended.
+    // Nearly all text is valid UTF-8, and checking is faster than repairing.
     let text = match str::from_utf8(text) {
         Ok(text) => text,
         Err(_) => arena.alloc_str(&String::from_utf8_lossy(text)),
@@ -103,9 +103,9 @@ struct Reader<'a, 'l> {
     limits: &'l ReadLimits,
     scan: Scanner<'a>,
     open: Vec<Open<'a>>,
-    /// Of the open lists, those of the outermost first.
+    /// The items of open lists, the outermost first.
     items: Vec<Node<'a>>,
-    /// Of the open objects, those of the outermost first.
+    /// The members of open objects, the outermost first.
     members: Vec<(Key<'a>, Node<'a>)>,
     count: usize,
 }

@@ -1,4 +1,4 @@
-//! The tokens of JSON: white space, words, numbers and strings.
+//! Scans the tokens of JSON: white space, words, numbers and strings.
 
 use bumpalo::Bump;
 use bumpalo::collections::String as ArenaString;
@@ -6,7 +6,7 @@ use bumpalo::collections::String as ArenaString;
 use super::Node;
 use super::error::ReadErrorKind;
 
-/// A place in a JSON text. INVARIANT: `at` is a character boundary of `text`.
+/// A position in a JSON text. INVARIANT: `at` is a character boundary of `text`.
 pub(super) struct Scanner<'a> {
     text: &'a str,
     at: usize,
@@ -62,7 +62,7 @@ impl<'a> Scanner<'a> {
         if self.byte() == Some(b'-') {
             self.bump();
         }
-        // JSON has no leading zeros: `01` is a zero with text after it.
+        // JSON has no leading zeros: `01` is a zero followed by other text.
         if self.byte() == Some(b'0') {
             self.bump();
         } else {
@@ -102,7 +102,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Reads a string whose quote is next; borrows the text where it has no escape.
+    /// Reads a string at its opening quote; borrows the text if it has no escapes.
     pub(super) fn string(&mut self, arena: &'a Bump) -> Result<&'a str, ReadErrorKind> {
         self.bump();
         let run = self.run()?;

@@ -1,4 +1,4 @@
-//! What a checked expression tells of itself: its type, the overloads that it may reach, its cost.
+//! Describes a checked expression: its type, the overloads that it may call, its estimated cost.
 
 use std::sync::Arc;
 
@@ -79,7 +79,7 @@ impl Checked {
 /// What the caller knows of sizes beyond the declared types of variables.
 #[derive(Clone, Debug, Default)]
 pub struct SizeHints {
-    /// The declared type of the document, from which the path of every variable starts: in a rule of a custom
-    /// resource, that of `self` and `oldSelf`. Without it, nothing is known of the sizes of variables.
+    /// The declared type of the document in which every variable is a field: in a rule of a custom resource, `self` and `oldSelf`.
+    /// Without it the sizes of variables are unknown.
     pub root: Option<Arc<DeclType>>,
 }

@@ -1,4 +1,4 @@
-//! What is known of an expression that is being written: the types of its parts, also where others are wrong.
+//! Infers types in an unfinished expression: those of its parts, even if other parts have errors.
 
 use crate::check::{self, CheckedAst, Reference};
 use crate::diagnostic::CompileError;
@@ -35,7 +35,7 @@ impl Inferred {
         self.ast.ast()
     }
 
-    /// The type of a part; none where it is wrong, and for what macros took out of the text.
+    /// Returns the type of a part; None if it has an error, and for parts that macros removed.
     #[must_use]
     pub fn type_of(&self, id: ExprId) -> Option<&Type> {
         Some(self.ast.type_of(id)).filter(|ty| **ty != Type::Error)

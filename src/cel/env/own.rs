@@ -1,4 +1,4 @@
-//! What a caller adds to an environment: functions of its own, and abstract types that they are over.
+//! Lets callers extend an environment with functions of their own, and with abstract types for them.
 
 use std::sync::Arc;
 
@@ -8,18 +8,17 @@ use crate::types::{Type, parse_type_of};
 use super::{Env, Inner};
 
 impl Env {
-    /// The same with an abstract type, which signatures and [`Self::parse_type`] may then name with as many parameters
-    /// as it has; a name of the language's own types keeps its meaning. It has no literals and no fields: its values come
-    /// from functions, which decide what stands for them.
+    /// Returns the environment with an abstract type, which signatures and [`Self::parse_type`] may then use with as many parameters as
+    /// it has; names of built-in types keep their meaning. It has no literals and no fields: functions return its values, and decide
+    /// how to represent them.
     #[must_use]
     pub fn with_type(&self, name: &str, parameters: usize) -> Self {
         let types = self.inner.types.iter().cloned().chain([(name.into(), parameters)]).collect();
         Self { inner: Arc::new(Inner { types, ..(*self.inner).clone() }) }
     }
 
-    /// The same with functions of the caller's own. A row takes the place of one with its id, and is one more overload
-    /// of a function with its name. What stands before the name in a signature is the receiver if it is a type, and a
-    /// namespace if it is not.
+    /// Returns the environment with functions of the caller's own. A row replaces one with the same id, and otherwise adds an overload
+    /// to the function of its name. The part before the name in a signature is the receiver if it is a type, else a namespace.
     ///
     /// ```
     /// use admit_cel::{Bindings, Env, Evaluation, List, Mode, Overload, Value, Version};
@@ -56,7 +55,7 @@ impl Env {
     ///
     /// # Errors
     ///
-    /// For the first row whose signature cannot be read: types are to be declared first.
+    /// For the first row with an invalid signature: types must be declared first.
     pub fn with_functions(&self, rows: &'static [Overload]) -> Result<Self, SignatureError> {
         let functions = Arc::new((*self.inner.functions).clone().with_rows(&self.inner.types, rows)?);
         Ok(Self { inner: Arc::new(Inner { functions, ..(*self.inner).clone() }) })

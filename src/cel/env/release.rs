@@ -1,4 +1,4 @@
-//! The environments of releases as they are installed, and what they offer.
+//! Builds the environments of Kubernetes releases, and lists what they offer.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use crate::library::{Offer, Overload, Version};
 use super::{Env, Inner, Mode, functions_of};
 
 impl Env {
-    /// The environment of a release as it is installed, without variables. What is being written may use what the release
-    /// before has, so that going back to that one finds nothing that it does not know; what is stored may use all that the
-    /// release has. Costs are those of the release, and what its build lacks is not there.
+    /// Returns the environment of a release as it is installed, without variables. New expressions may use what the previous release
+    /// supports, so that a downgrade finds nothing unknown; stored ones may use everything that the release has. Costs are those of the
+    /// release, and functions that its build lacks are absent.
     ///
     /// ```
     /// use admit_cel::{Env, Mode, Version};
@@ -32,9 +32,9 @@ impl Env {
         self.inner.functions.rows()
     }
 
-    /// The same where the meter does not ask Kubernetes' own books: a call of one of its libraries, or of cel-go's strings,
-    /// costs one when it is run. Policies and match conditions were so counted before 1.32 (apiserver
-    /// `pkg/features/kube_features.go`, `StrictCostEnforcementForVAP`, `StrictCostEnforcementForWebhooks`).
+    /// Returns the environment with the cost counter of policies and match conditions before 1.32, which ignores Kubernetes' own cost
+    /// functions: a call of one of its libraries, or of cel-go's strings, costs one (apiserver `pkg/features/kube_features.go`,
+    /// `StrictCostEnforcementForVAP`, `StrictCostEnforcementForWebhooks`).
     ///
     /// ```
     /// use admit_cel::{Bindings, Env, Evaluation, Mode, Type, Value, Version};

@@ -1,4 +1,4 @@
-//! What a plan does ahead of evaluation changes no answer: recorded expressions are planned in three ways and compared.
+//! Tests that planning changes no result: recorded expressions are planned in three ways, and the results compared.
 
 use bumpalo::Bump;
 use serde_json::Value as Json;
@@ -8,7 +8,7 @@ use crate::eval::{Bindings, Evaluation};
 use crate::library::Version;
 use crate::plan::{Options, PatternSum, ProgramError};
 
-/// A value or an error as text, and the cost.
+/// Returns the value or error as text, and the cost.
 fn outcome(env: &Env, text: &str, options: Options) -> Option<Result<(String, u64), ProgramError>> {
     let checked = env.compile(text).ok()?;
     let program = match env.plan(&checked, options, &mut PatternSum::default()) {

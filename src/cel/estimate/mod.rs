@@ -1,8 +1,8 @@
-//! The static estimate: walks a checked expression and bounds what its evaluation costs, as cel-go's `checker/cost.go`
-//! does with the sizes that a schema declares (apiextensions-apiserver `pkg/apiserver/schema/cel/compilation.go`).
+//! Estimates cost statically: walks a checked expression and bounds the cost of its evaluation, as cel-go's `checker/cost.go` does with
+//! the sizes that a schema declares (apiextensions-apiserver `pkg/apiserver/schema/cel/compilation.go`).
 //!
-//! Input: a [`CheckedAst`] and, if there is one, the declared type of the document. Output: [`Bounds`]. What a call
-//! costs beyond its arguments is told by the rows of the library.
+//! Input: a [`CheckedAst`] and, if there is one, the declared type of the document. Output: [`Bounds`]. The rows of the library say
+//! what a call costs beyond its arguments.
 
 mod scope;
 
@@ -263,7 +263,7 @@ impl<'c> Estimator<'c> {
 struct Call<'a, 'c> {
     id: ExprId,
     args: &'a [ExprId],
-    /// Of the arguments, without the target.
+    /// The costs of the arguments, without the target.
     costs: &'a [Bounds],
     /// The target, if any, and the arguments.
     operands: &'a [Operand<'c>],

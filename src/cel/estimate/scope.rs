@@ -1,5 +1,5 @@
-//! What the estimator remembers while it walks: where in the declared document an expression leads, how large its
-//! value is, and how large the entries of a container are.
+//! Tracks what the estimator knows about an expression: its path in the declared document, the size of its value, and the size of a
+//! container's entries.
 
 use crate::cost::Bounds;
 use crate::library::history::Walk;
@@ -8,21 +8,21 @@ use crate::types::{DeclKind, DeclType, Type};
 
 use super::Estimator;
 
-/// Where an expression leads.
+/// The place in the declared document that an expression refers to.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Path<'d> {
     /// Nowhere: a literal or a computed value.
     Empty,
-    /// To a place of the declared type, if it has that place.
+    /// A place of the declared type, if that has it.
     At(Option<&'d DeclType>),
 }
 
-/// One step further along a path.
+/// One segment of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step<'n> {
     Field(&'n str),
     Items,
-    /// The position in a list, of which no type says anything.
+    /// The index into a list, for which types say nothing.
     Indices,
     Keys,
     Values,

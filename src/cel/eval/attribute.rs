@@ -1,8 +1,8 @@
-//! Attributes: an operand, and the fields and indexes selected from it one after the other.
+//! Evaluates attributes: an operand followed by field selections and indexes.
 //!
-//! Once a link is optional, or the operand is one, every later link is too: an absent value ends the chain with an empty
-//! optional, a present one is wrapped again at the end. A link costs one when it is looked at; an absent optional link
-//! is free, and so is the operand of a presence test.
+//! Once a link is optional, or the operand is one, all later links are too: an absent value ends the chain with an empty optional, and
+//! the final value is wrapped again. Evaluating a link costs one; an absent optional link is free, and so is the operand of a presence
+//! test.
 
 use crate::document::Key;
 use crate::plan::{Attribute, Field, Qualifier, QualifierKey, Root};
@@ -111,7 +111,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         self.present(value)
     }
 
-    /// What becomes of a chain that is optional and ends before its end.
+    /// Returns the result of an optional chain that ends early.
     #[cold]
     fn absent(&self, value: &Value<'a>, qualifier: &'a Qualifier, attribute: &'a Attribute) -> Outcome<'a> {
         if self.program.is_strict()
@@ -129,7 +129,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         Ok(Value::Optional(Some(value)))
     }
 
-    /// What a link selects. An absent value is none where the caller can live without it, else an error.
+    /// Evaluates a link. An absent value is `None` if the caller accepts that, else an error.
     fn select(&mut self, value: &Value<'a>, qualifier: &'a Qualifier, may_be_absent: bool) -> Found<'a> {
         match &qualifier.key {
             QualifierKey::Field(field) => {
@@ -162,7 +162,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         }
     }
 
-    /// A field whose place is known, if the operand is of the type that the checker thought of.
+    /// Selects a field at its known index, if the operand has the type that the checker inferred.
     fn declared_field(
         &self,
         node: MapNode<'a>,
@@ -241,7 +241,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 }
 
-/// What a message without fields says of any.
+/// The error for any field of a message without fields.
 fn no_such_field(key: &Value<'_>) -> EvalError {
     match key {
         Value::String(name) => EvalError::other(format!("no such field '{name}'")),

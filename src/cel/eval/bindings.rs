@@ -1,4 +1,4 @@
-//! Values of variables, by slot.
+//! Holds the values of variables, by slot.
 
 use crate::plan::{Program, Slot};
 use crate::value::{EvalError, Value};
@@ -27,7 +27,7 @@ use crate::value::{EvalError, Value};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Variables<'a> {
-    /// The value of a variable, none where none is bound. An error is the value of every expression that names it.
+    /// Returns the value of a variable; None if it is not bound. An error is the value of every expression that uses it.
     fn get(&self, slot: Slot) -> Option<Result<Value<'a>, EvalError>>;
 }
 

@@ -1,4 +1,4 @@
-//! Calls of the library. Arguments stand on the machine's own stack for calls of up to three, which nearly all are.
+//! Evaluates calls of library functions. Up to three arguments, which nearly all calls have, are kept on the native stack.
 
 use crate::library::{Context, Overload};
 use crate::plan::{Call, Matches, Meter, Op, Step, Target, unknown};
@@ -10,7 +10,7 @@ use super::watch::Watch;
 /// Arguments of one call without an allocation.
 const FEW: usize = 3;
 
-/// What cel-go's meters of `sort` and of `flatten` say of an argument that is an error.
+/// The error of cel-go's cost counters of `sort` and `flatten` for an argument that is an error.
 const NOT_A_LIST: &str = "interface conversion: *types.Err is not traits.Lister: missing method Add";
 const NOT_AN_INT: &str = "interface conversion: ref.Val is *types.Err, not types.Int";
 
@@ -78,8 +78,8 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         Err(error)
     }
 
-    /// Evaluates arguments; the inner error is the call's, to be paid for. One that stands before the last argument of
-    /// a call that stops there leaves the call unpaid, since the meter never sees all arguments.
+    /// Evaluates arguments; the inner error is the call's, which is charged. An error before the last argument of a strict call leaves
+    /// it uncharged, since the cost counter never sees all arguments.
     fn arguments(
         &mut self,
         steps: &'a [Step],
@@ -94,7 +94,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                 continue;
             }
             let outcome = match self.step(step) {
-                // Libraries see a document's list only when every item is known to be of its declared type.
+                // Library functions get a document's list only after every item is known to have its declared type.
                 Ok(Value::List(list)) if list.may_fail() => list.settled(self.cx.arena).map(Value::List),
                 outcome => outcome,
             };
@@ -121,12 +121,12 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 }
 
-/// The cost of a call whose overload nothing has told.
+/// Returns the cost of a call whose overload is unknown.
 fn dynamic_cost(overloads: &[crate::library::Declared]) -> crate::library::Cost {
     overloads.first().map_or(|_, _| 1, |declared| declared.row.dynamic_cost)
 }
 
-/// Calls with a constant pattern are of a body of their own in cel-go, which does not say what it was given.
+/// In cel-go, calls with a constant pattern have an implementation of their own, whose error does not name the arguments.
 fn refusal(call: &Call, error: EvalError) -> EvalError {
     if call.has_constant_pattern { EvalError::NoSuchOverload } else { error }
 }

@@ -1,4 +1,4 @@
-//! What outlives one run: the arena of results, limits, the deadline, and room that runs use again.
+//! Holds what outlives one run: the arena of results, limits, the deadline, and reusable buffers.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use bumpalo::collections::Vec as ArenaVec;
 use crate::limits;
 use crate::value::{EvalError, Value, room};
 
-/// Where and within which limits programs run; used again for the next program over the same documents.
+/// The memory and limits of runs; reusable for the next program over the same documents.
 ///
 /// ```
 /// use admit_cel::{Bindings, Env, EvalError, Evaluation, Mode, Type, Value, Version};
@@ -49,8 +49,8 @@ pub struct Evaluation<'a> {
     budget: Option<u64>,
 }
 
-/// Bytes that one evaluation may add to the arena. Under Kubernetes' cost limit text grows by ten characters a unit and
-/// lists by a value of 32 bytes, so that honest expressions stay below.
+/// The maximum number of bytes that one evaluation may add to the arena. Under Kubernetes' cost limit strings grow by ten characters
+/// per unit and lists by a value of 32 bytes, so legitimate expressions stay below.
 const MAX_ARENA_BYTES: usize = 64 << 20;
 
 impl fmt::Debug for Evaluation<'_> {
@@ -64,7 +64,7 @@ impl fmt::Debug for Evaluation<'_> {
 }
 
 impl<'a> Evaluation<'a> {
-    /// With Kubernetes' limit per call, no budget and no deadline. Results that are not scalars live in the arena.
+    /// Starts with Kubernetes' limit per call, without budget and deadline. Results other than scalars are in the arena.
     #[must_use]
     pub fn new(arena: &'a Bump) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl<'a> Evaluation<'a> {
         self
     }
 
-    /// A function that says whether to stop, asked every 100 iterations.
+    /// Sets a function that tells whether to stop, called every 100 iterations.
     #[must_use]
     pub fn deadline(mut self, expired: &'a dyn Fn() -> bool) -> Self {
         self.deadline = Some(expired);
@@ -119,7 +119,7 @@ impl<'a> Evaluation<'a> {
         self.cost
     }
 
-    /// What is left of the budget: none where there is none, and where it is overspent.
+    /// Returns the rest of the budget: None without a budget, and if it is overspent.
     #[must_use]
     pub const fn budget_left(&self) -> Option<u64> {
         self.budget

@@ -1,4 +1,4 @@
-//! Comprehensions. The folds of macros pay exactly what their expansions would: each function notes which parts of the
+//! Evaluates comprehensions. A macro's loop costs exactly what its expansion would cost: each function notes which parts of the
 //! expansion a charge stands for.
 
 use bumpalo::collections::Vec as ArenaVec;
@@ -107,7 +107,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     ) -> Outcome<'a> {
         let mut outcome = Ok(!decides);
         while self.bind(fold, range) {
-            // The condition reads the accumulator, negates it for `exists`, and asks whether it is strictly false.
+            // The condition reads the accumulator, negates it for `exists`, and calls `@not_strictly_false`.
             self.charge_each(if decides { 3 } else { 2 })?;
             if matches!(outcome, Ok(b) if b == decides) {
                 break;
@@ -187,7 +187,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         failure.map_or_else(|| Ok(Value::List(List::Values(values.into_bump_slice()))), Err)
     }
 
-    /// Pays for reading the accumulator, and the first time for what it starts from.
+    /// Charges for reading the accumulator, and the first time for its initial value.
     fn read_accumulator(&mut self, start: &mut u64) -> Result<(), EvalError> {
         self.charge(std::mem::take(start))?;
         self.charge(1)
@@ -289,7 +289,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 }
 
-/// What the accumulator's first value costs: nothing where it is made ahead.
+/// Returns the cost of the accumulator's initial value: zero if it is a folded constant.
 const fn start_of(fold: &Fold, units: u64) -> u64 {
     if fold.pays_start { units } else { 0 }
 }

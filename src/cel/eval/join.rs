@@ -1,4 +1,4 @@
-//! `+` where the left side is a list of a document: sets unite, map lists merge, both keeping the order of the left
+//! Implements `+` if the left side is a list of a document: sets are united, map lists merged, both in the order of the left side
 //! (apiserver `pkg/cel/common/valuesunstructured.go`).
 
 use std::collections::{HashMap, HashSet};
@@ -81,7 +81,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
 /// Items with the declared type of their list.
 type Declared<'a> = (ListNode<'a>, Option<&'a DeclType>);
 
-/// A list of the kind of the one that it was made of, so that it goes on comparing as one.
+/// Builds a list of the same list type as its source, so that it is still compared that way.
 fn document<'a>(nodes: Room<'a, Node<'a>>, decl: Option<&'a DeclType>) -> Value<'a> {
     Value::List(List::Document { items: ListNode::new(nodes.into_bump_slice()), decl })
 }

@@ -1,4 +1,4 @@
-//! The object of a document that a way through attributes met last, so that the next way need not begin at the start.
+//! Caches the object that the last attribute passed through, so that the next one need not start at the root of the document.
 
 use std::sync::Arc;
 
@@ -9,8 +9,7 @@ use crate::value::MapNode;
 /// The declared type of a node, where it has one.
 pub(super) type Decl<'a> = Option<&'a DeclType>;
 
-/// An object of a document, and the way that led there. It stands for the same object until a variable of the root's
-/// comprehension changes.
+/// An object of a document, and the path that led to it. It stays valid until the comprehension variable that is its root changes.
 pub(super) struct Landmark<'a> {
     pub(super) root: &'a Root,
     pub(super) path: &'a [Qualifier],
@@ -19,7 +18,7 @@ pub(super) struct Landmark<'a> {
 }
 
 impl<'a> Landmark<'a> {
-    /// The object, if a path leads by it, and what is left of the path from there.
+    /// Returns the object and the rest of a path, if the path passes through it.
     #[inline(always)]
     pub(super) fn rest(
         &self,
@@ -40,7 +39,7 @@ impl<'a> Landmark<'a> {
         leads_by.then_some((self.map, self.decl, rest))
     }
 
-    /// Whether the object is part of what a variable of a comprehension stands for.
+    /// Whether the object is part of the value of a comprehension variable.
     #[inline(always)]
     pub(super) const fn is_of(&self, local: Local) -> bool {
         matches!(self.root, Root::Local(root) if *root == local)

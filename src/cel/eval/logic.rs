@@ -1,5 +1,5 @@
-//! Steps that are true or false: `&&`, `||`, `!`, equality, membership in constants, presence. As truth values they
-//! need not pass through a [`Value`].
+//! Evaluates boolean steps: `&&`, `||`, `!`, equality, membership in constants, presence. Their results need not be wrapped in a
+//! [`Value`].
 
 use crate::document::Key;
 use crate::library::cost;
@@ -96,7 +96,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         negated(result, equal.is_negated)
     }
 
-    /// Whether two values are equal; what ends the evaluation is paid for by nobody.
+    /// Whether two values are equal; an error that ends the evaluation is not charged.
     fn compare(&self, left: &Value<'a>, right: &Value<'a>) -> Result<Truth, EvalError> {
         match left.try_equals(self.cx.arena, right) {
             Err(error) if error.is_final() => Err(error),
@@ -154,7 +154,7 @@ fn truth_of(outcome: Outcome<'_>) -> Truth {
     }
 }
 
-/// Of `!=` an error is true, as cel-go has it.
+/// Negates for `!=`, where an error counts as true, as in cel-go.
 fn negated(equal: Truth, is_negated: bool) -> Truth {
     if is_negated { Ok(equal != Ok(true)) } else { equal }
 }

@@ -1,7 +1,7 @@
-//! One run of a program: dispatch over the steps, literals, and the meter.
+//! Runs a program: dispatches over its steps, evaluates literals, and counts cost.
 //!
-//! Recursion is as deep as the program, which the parser bounds; every kind of step has a function of its own so that
-//! frames stay small.
+//! The recursion is as deep as the program, which the parser limits; every kind of step has a function of its own, which keeps stack
+//! frames small.
 
 use crate::plan::{EntryPlan, ListPlan, Local, Op, OptionalOr, Program, Step};
 use crate::value::{Entries, EvalError, List, Value};
@@ -13,15 +13,15 @@ use super::watch::Watch;
 
 pub(super) type Outcome<'a> = Result<Value<'a>, EvalError>;
 
-/// One run.
+/// One run of a program.
 pub(super) struct Machine<'a, 'r, W> {
     pub(super) program: &'a Program,
     pub(super) variables: &'r dyn Variables<'a>,
     pub(super) cx: &'r mut Evaluation<'a>,
     pub(super) iterations: u32,
-    /// Accumulators that have not been read, with what they start from.
+    /// Accumulators that have not been read, with their initial values.
     pub(super) pending: Vec<(Local, &'a Step)>,
-    /// Where the last way through a document led.
+    /// The object that the last attribute passed through.
     pub(super) landmark: Option<Landmark<'a>>,
     pub(super) watch: W,
 }
@@ -40,7 +40,7 @@ pub(super) fn run<'a, 'r, W: Watch<'a>>(
     outcome
 }
 
-/// What making a map costs (cel-go `common/cost.go`); that of a list, and of anything else, stands beside the rows.
+/// The cost of creating a map (cel-go `common/cost.go`); the costs of lists and other values are with the rows.
 pub(super) const MAP: u64 = 30;
 pub(super) const LIST: u64 = 10;
 
@@ -193,7 +193,7 @@ pub(super) fn unless_final(outcome: Outcome<'_>) -> Result<Outcome<'_>, EvalErro
     }
 }
 
-/// What the language's suite says of a key of a map literal.
+/// The error of the conformance suite for an invalid key of a map literal.
 fn refuse_key(key: &Value<'_>, is_repeated: bool) -> Result<(), EvalError> {
     match key {
         Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_) if !is_repeated => Ok(()),
@@ -204,7 +204,7 @@ fn refuse_key(key: &Value<'_>, is_repeated: bool) -> Result<(), EvalError> {
     }
 }
 
-/// Within a literal keys are told apart by type as well.
+/// In a literal, keys of different types are distinct.
 fn is_same_literal_key(a: &Value<'_>, b: &Value<'_>) -> bool {
     std::mem::discriminant(a) == std::mem::discriminant(b) && a.is_found_by(b)
 }

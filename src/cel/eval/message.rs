@@ -1,4 +1,4 @@
-//! Message literals: the values of their fields, which then are no message any more, and what mutations make.
+//! Evaluates message literals from the values of their fields: well-known types become plain values, others the objects of mutations.
 
 use crate::library::Context;
 use crate::plan::{Makes, MessagePlan};

@@ -1,4 +1,4 @@
-//! Runs a program over the values of its variables, within the meter's limits.
+//! Evaluates a program with given values of its variables, within cost limits.
 //!
 //! | part | decides |
 //! |---|---|
@@ -55,8 +55,8 @@ impl Program {
         machine::run(self, variables, cx, Unwatched)
     }
 
-    /// The same value at the same cost, and an observer is told what every sub-expression came to: [`Trace`],
-    /// [`Coverage`], both in a tuple, or the caller's own. What is not evaluated is not told.
+    /// Evaluates at the same cost, and reports the result of every subexpression to an observer: [`Trace`], [`Coverage`], both in a
+    /// tuple, or the caller's own. What is not evaluated is not reported.
     ///
     /// # Errors
     ///

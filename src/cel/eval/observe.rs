@@ -1,4 +1,4 @@
-//! Two observers: [`Trace`] keeps outcomes, [`Coverage`] marks branches.
+//! Implements two observers: [`Trace`] records results, [`Coverage`] marks branches.
 
 use crate::plan::{Branch, Program};
 use crate::source::Span;
@@ -43,7 +43,7 @@ pub struct Trace<'a> {
 /// The outcome of one sub-expression.
 #[derive(Clone, Debug)]
 pub struct TraceEntry<'a> {
-    /// Where it stands in the text.
+    /// The span of the expression.
     pub span: Span,
     /// Inside macros: the round of every macro around it, counted from 0, outermost first. Empty outside.
     pub rounds: Box<[u32]>,
@@ -58,13 +58,13 @@ impl<'a> Trace<'a> {
         Self { entries: Vec::new(), capacity, omitted: 0 }
     }
 
-    /// What was kept, in the order of completion: parts stand before the whole.
+    /// Returns what was recorded, in the order of completion: operands come before their expression.
     #[must_use]
     pub fn entries(&self) -> &[TraceEntry<'a>] {
         &self.entries
     }
 
-    /// How many outcomes came after those that were kept.
+    /// Returns the number of results beyond the recorded ones.
     #[must_use]
     pub const fn omitted(&self) -> u64 {
         self.omitted
@@ -109,7 +109,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Nothing taken yet.
+    /// Starts with no branch taken.
     #[must_use]
     pub fn new(program: &Program) -> Self {
         Self { program: program.clone(), hits: vec![false; program.branches().len()].into() }
@@ -120,13 +120,13 @@ impl Coverage {
         self.program.branches().iter().zip(self.hits.iter().copied())
     }
 
-    /// How many branches were taken.
+    /// Returns how many branches were taken.
     #[must_use]
     pub fn hits(&self) -> usize {
         self.hits.iter().filter(|hit| **hit).count()
     }
 
-    /// Adds what another evaluation of the same expression took: branches are told by their position.
+    /// Adds the branches of another evaluation of the same expression, which are identified by index.
     pub fn merge(&mut self, other: &Self) {
         for (hit, more) in self.hits.iter_mut().zip(&other.hits) {
             *hit |= more;

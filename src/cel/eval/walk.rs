@@ -1,8 +1,7 @@
-//! The short way through attributes: fields selected one after the other from a document, which most attributes are.
+//! Evaluates the most common attributes fast: a chain of field selections from a document.
 //!
-//! Only the last of them becomes a value. The short way ends as `attribute`'s long one would, at the same cost; where it
-//! meets anything but a field of an object that is there and of its declared type, it gives up before it has paid
-//! anything, and the long way begins at the start.
+//! Only the last field is converted to a value. Result and cost equal those of `attribute`'s general path. If a link is anything but a
+//! present field of an object with its declared type, this path gives up before any cost is charged, and the general one starts over.
 
 use crate::document::Key;
 use crate::plan::{Attribute, Field, Qualifier, Root};
@@ -14,7 +13,7 @@ use super::machine::{Machine, Outcome};
 use super::watch::Watch;
 
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
-    /// The attribute as a step of its own; none where the short way does not lead there.
+    /// Evaluates an attribute on the fast path; None if the general path is needed.
     #[inline]
     pub(super) fn walked(&mut self, attribute: &'a Attribute) -> Option<Outcome<'a>> {
         if attribute.is_test {
@@ -25,13 +24,13 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             None => Value::untyped(node?),
             Some(_) => Value::from_node(self.cx.arena, node?, decl).ok()?,
         };
-        // One for every link, and one for the attribute.
+        // One for every link, and one for the operand.
         let units = attribute.qualifiers.len().saturating_add(1);
         Some(self.charge_each(crate::library::cost::length(units)).map(|()| value))
     }
 
-    /// Whether the map that an attribute is has a key, if it is one of a document whose keys are names; none where the
-    /// short way does not lead there, or finds what may not be of its declared type.
+    /// Tests whether an attribute that is a map of a document with string keys has a key; None if the general path is needed, also if a
+    /// value may not have its declared type.
     #[inline]
     pub(super) fn walked_key(
         &mut self,
@@ -54,7 +53,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         Some(self.charge_each(crate::library::cost::length(units)).map(|()| is_there))
     }
 
-    /// A presence test; none where the short way does not lead there.
+    /// Evaluates a presence test; None if the general path is needed.
     #[inline]
     pub(super) fn tested(&mut self, attribute: &'a Attribute) -> Option<Result<bool, EvalError>> {
         let (map, decl, field) = self.walk_links(attribute)?;
@@ -94,8 +93,8 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         Some((map, decl, &**plain(last)?))
     }
 
-    /// The object that a path leads to, and its declared type. Expressions ask for a field's presence and then select
-    /// from it, so that the way is mostly short from where the one before led.
+    /// Returns the object at a path, and its declared type. Expressions often test a field and then select it, so the search mostly
+    /// starts at the last object.
     #[inline(always)]
     fn walk_to(&mut self, root: &'a Root, path: &'a [Qualifier]) -> Option<(MapNode<'a>, Decl<'a>)> {
         if W::WATCHES {
@@ -144,8 +143,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 }
 
-/// What a field selects from an object of a document, and the type of it; none where the object is not of the type
-/// that the checker thought of.
+/// Selects a field from an object of a document, with its type; None if the object does not have the type that the checker inferred.
 #[inline(always)]
 fn select<'a>(map: MapNode<'a>, decl: Decl<'a>, field: &'a Field) -> Option<(Option<Node<'a>>, Decl<'a>)> {
     let key = field.key();

@@ -1,8 +1,8 @@
-//! What a machine tells an observer. The machine is compiled twice: unobserved, in which nothing of this is left, and
-//! observed.
+//! Defines what the machine reports to an observer. The machine is compiled twice, with and without observation, so that observation
+//! costs nothing if unused.
 //!
-//! Macros leave nodes of their own behind, which no user wrote; they have the span of the macro's call, so that of
-//! nodes with one span only the outermost is told.
+//! Macro expansions contain nodes that no user wrote; they have the span of the macro's call, so of nodes with equal spans only the
+//! outermost is reported.
 
 use crate::plan::{ExprId, Program};
 use crate::source::Span;
@@ -13,7 +13,7 @@ use crate::value::{EvalError, Value};
 pub struct Observation<'o, 'a> {
     /// The sub-expression, as the program's syntax tree numbers it.
     pub expr: ExprId,
-    /// Where it stands in the text.
+    /// The span of the expression.
     pub span: Span,
     /// Inside macros: the round of every macro around it, counted from 0, outermost first. Empty outside.
     pub rounds: &'o [u32],
@@ -21,10 +21,10 @@ pub struct Observation<'o, 'a> {
     pub outcome: &'o Result<Value<'a>, EvalError>,
 }
 
-/// Is told what sub-expressions come to, in the order of their completion.
+/// Receives the results of subexpressions, in the order of their completion.
 ///
-/// Literals that are operands may be left out, and so is what stands inside a constant (`[1, 2]`) and inside a row of
-/// `&&` or `||`: `a && b && c` is one expression of three terms.
+/// Operands that are literals may be left out, and so are the parts of a constant (`[1, 2]`) and of a chain of `&&` or `||`: `a && b &&
+/// c` is one expression with three terms.
 ///
 /// ```
 /// use admit_cel::{Bindings, Env, Evaluation, Mode, Observation, Observer, Version};
@@ -61,12 +61,12 @@ impl<'a, A: Observer<'a>, B: Observer<'a>> Observer<'a> for (&mut A, &mut B) {
 
 /// The machine's side: which of the two machines it is.
 pub(super) trait Watch<'a> {
-    /// False where nothing is watched, so that no effort is made to show something.
+    /// Whether anything is observed; if false, no values are prepared for the observer.
     const WATCHES: bool;
 
     fn note(&mut self, program: &Program, expr: ExprId, outcome: &Result<Value<'a>, EvalError>);
 
-    /// A fold begins: what follows is outside of its rounds until the first of them.
+    /// A fold begins: until the first iteration, evaluation is outside of its iterations.
     fn enter(&mut self);
 
     /// The innermost fold begins a round.
@@ -105,7 +105,7 @@ impl<'a> Watch<'a> for Unwatched {
 pub(super) struct Watched<'o, 'a> {
     observer: &'o mut dyn Observer<'a>,
     rounds: Vec<u32>,
-    /// For every fold around: how many rounds stand outside of it.
+    /// For each enclosing fold, how many iterations are outside of it.
     outside: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! What an implementation may use beside its arguments: room for its result, whose limit is an error, not an abort.
+//! Provides what an implementation may use beside its arguments: memory for its result, whose limit is an error and no abort.
 
 use bumpalo::Bump;
 
@@ -12,12 +12,12 @@ pub struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// A string value that is a copy of `text`.
+    /// Returns a string value that is a copy of `text`.
     pub(crate) fn text(&self, text: &str) -> Result<Value<'a>, EvalError> {
         self.str(text).map(Value::String)
     }
 
-    /// A copy of `text` that lives as long as the result.
+    /// Copies `text` for as long as the result lives.
     pub(crate) fn str(&self, text: &str) -> Result<&'a str, EvalError> {
         self.arena.try_alloc_str(text).map(|text| &*text).map_err(|_| EvalError::MemoryLimitExceeded)
     }
@@ -55,7 +55,7 @@ impl<'a> Context<'a> {
         Ok(slice.into_bump_slice())
     }
 
-    /// Whether a text of `size` bytes has room; asked before it is built elsewhere.
+    /// Whether a string of `size` bytes fits the memory limit; called before it is built elsewhere.
     pub(crate) fn reserve(&self, size: usize) -> Result<(), EvalError> {
         let room =
             self.arena.allocation_limit().map(|limit| limit.saturating_sub(self.arena.allocated_bytes()));
@@ -65,7 +65,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// One value that lives as long as the result.
+    /// Stores a value for as long as the result lives.
     pub(crate) fn keep<T>(&self, value: T) -> Result<&'a T, EvalError> {
         self.arena.try_alloc(value).map(|value| &*value).map_err(|_| EvalError::MemoryLimitExceeded)
     }

@@ -1,7 +1,7 @@
-//! Shapes of cost that rows share: what a call costs by Kubernetes' books, estimated from sizes and counted from values.
+//! Defines the cost functions that rows share: what a call costs in Kubernetes, estimated from sizes or counted from values.
 //!
-//! Sources: cel-go `checker/cost.go` and `interpreter/runtimecost.go`, apiserver `pkg/cel/library/cost.go`. A character
-//! or byte that is looked at costs a tenth; sums are rounded up once, as the reference does.
+//! Sources: cel-go `checker/cost.go` and `interpreter/runtimecost.go`, apiserver `pkg/cel/library/cost.go`. Reading a character or byte
+//! costs a tenth; sums are rounded up once, as in the reference.
 
 use crate::cost::{Bounds, CallEstimate, Operand, REGEX_LENGTH, STRING_TRAVERSAL, scale};
 use crate::limits::PER_CALL_LIMIT;
@@ -44,7 +44,7 @@ pub(crate) fn size(value: &Value<'_>) -> u64 {
     }
 }
 
-/// The number of characters. Most texts are ASCII, which takes less to tell than to count.
+/// Counts the characters. Most strings are ASCII, which is faster to detect than to count.
 fn characters(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().count() }
 }
@@ -58,7 +58,7 @@ pub(crate) fn size_of(args: &[Value<'_>], index: usize) -> u64 {
     args.get(index).map_or(1, size)
 }
 
-/// Refuses, before the work is done, a call whose cost alone is past what one evaluation may cost.
+/// Rejects, before the work is done, a call whose cost alone exceeds the limit of an evaluation.
 ///
 /// # Errors
 ///
@@ -80,12 +80,12 @@ pub(crate) const fn estimate_one(_: &[Operand<'_>]) -> CallEstimate {
     CallEstimate::ONE
 }
 
-/// One look at every character of the first argument.
+/// Returns the cost of reading every character of the first argument.
 pub(crate) fn traverse_first(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     scale(size_of(args, 0), STRING_TRAVERSAL)
 }
 
-/// One look at every character of the second argument.
+/// Returns the cost of reading every character of the second argument.
 pub(crate) fn traverse_second(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     scale(size_of(args, 1), STRING_TRAVERSAL)
 }
@@ -155,8 +155,8 @@ pub(crate) fn estimate_search(args: &[Operand<'_>]) -> CallEstimate {
     )
 }
 
-/// Running the second argument, a regular expression, over the first. One is added to the text's length so that a
-/// costly expression is not free on an empty text.
+/// Returns the cost of matching the second argument, a regular expression, against the first. One is added to the string's length so
+/// that an expensive expression is not free on an empty string.
 pub(crate) fn match_regex(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     let text = scale(size_of(args, 0).saturating_add(1), STRING_TRAVERSAL);
     text.saturating_mul(scale(size_of(args, 1), REGEX_LENGTH))
@@ -167,8 +167,8 @@ pub(crate) fn estimate_match_regex(args: &[Operand<'_>]) -> CallEstimate {
     CallEstimate::of_cost(text.times(bounds_of(args, 1).scaled(REGEX_LENGTH)))
 }
 
-/// A walk through the first argument as a tree of data: a tenth for each byte of a text, cut for each text; one for any
-/// other scalar.
+/// Returns the cost of walking the first argument as a tree: a tenth per byte of a string, rounded down per string; one per other
+/// scalar.
 pub(crate) fn scan(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     args.first().map_or(0, walk)
 }
@@ -186,7 +186,7 @@ fn walk(value: &Value<'_>) -> u64 {
     }
 }
 
-/// A look at each item, and at each character of items that are texts.
+/// Estimates reading each item, and each character of items that are strings.
 pub(crate) fn estimate_scan(args: &[Operand<'_>]) -> CallEstimate {
     let Some(first) = args.first() else { return CallEstimate::ONE };
     let size = first.size_or_unbounded();

@@ -1,8 +1,8 @@
-//! The rows that one environment offers, by function name.
+//! Indexes the rows that an environment offers by function name.
 //!
-//! The checker asks for a name's overloads; the planner keeps the rows it needs; a call whose overload only the
-//! arguments tell asks [`Function::choose`]. The texts of failed choices are cel-go's, which tells functions with one
-//! body for all overloads (the operators, `size`, `sort`) from functions with a body for each.
+//! The checker looks up a name's overloads; the planner keeps the rows it needs; a call whose overload depends on the argument values
+//! uses [`Function::choose`]. The messages for no matching overload are cel-go's, which distinguishes functions with one implementation
+//! for all overloads (the operators, `size`, `sort`) from functions with one for each.
 
 use std::collections::HashMap;
 
@@ -26,11 +26,11 @@ pub enum Extra {
 /// Which functions an environment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Offer {
-    /// The compatibility version: functions that came with later ones are left out.
+    /// The compatibility version: functions that were added later are left out.
     pub compatible: Version,
-    /// The release whose build it is, which decides costs, and what there is at all.
+    /// The release of the build, which determines costs and existing functions.
     pub release: Version,
-    /// Whether the meter asks Kubernetes' own books.
+    /// Whether costs include those that Kubernetes itself defines.
     pub books: bool,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct Declared {
 /// All overloads of one name.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
-    /// With its namespace.
+    /// The name, with its namespace.
     pub name: &'static str,
-    /// In the order of their declaration, which is the order in which a choice tries them.
+    /// The overloads in order of declaration, in which they are tried.
     pub overloads: Vec<Declared>,
     /// See [`single_body`].
     single_body: Option<&'static [&'static str]>,
@@ -76,7 +76,7 @@ impl Functions {
         self.by_name.values().flat_map(|function| &function.overloads).map(|declared| declared.row)
     }
 
-    /// With a library more.
+    /// Returns the functions with another library.
     #[must_use]
     pub(crate) fn with(mut self, extra: Extra) -> Self {
         self.extend_all(match extra {
@@ -113,11 +113,11 @@ impl Functions {
         self.by_name.get(name)
     }
 
-    /// With the caller's functions.
+    /// Returns the functions with those of the caller.
     ///
     /// # Errors
     ///
-    /// For the first row whose signature cannot be read.
+    /// For the first row with an invalid signature.
     pub(crate) fn with_rows(
         mut self,
         names: &TypeNames,
@@ -228,8 +228,7 @@ pub(crate) fn has_single_body(function: &str) -> bool {
 
 const TIMES: [&str; 2] = ["google.protobuf.Duration", "google.protobuf.Timestamp"];
 
-/// For a function with one body for all overloads: the types its first argument may have for the body to run, where
-/// nothing means any.
+/// For a function with a single implementation: the types that it accepts as its first argument; an empty list means any.
 fn single_body(function: &str) -> Option<&'static [&'static str]> {
     Some(match function {
         "_+_" => &["bytes", "double", TIMES[0], "int", "list", "string", TIMES[1], "uint"],

@@ -1,8 +1,8 @@
-//! What releases have otherwise than the rows say: a row holds for the release whose code this engine follows, and each
-//! [`Change`] for those builds of kube-apiserver that differ from it, with the file that it was read from.
+//! Lists differences between releases: a row describes the release that this engine follows, and each [`Change`] the kube-apiserver
+//! builds that differ from it, with the source file.
 //!
-//! A row's `since` is a compatibility version: an environment of that version offers it. A build that does not have the
-//! function offers it to nobody, whatever the version; that is [`Changed::Absent`].
+//! A row's `since` is a compatibility version: environments of that version offer it. A build that lacks the function offers it at no
+//! version; that is [`Changed::Absent`].
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -29,7 +29,7 @@ pub(crate) struct Change {
     pub until: Option<Version>,
     /// What they are there.
     pub what: Changed,
-    /// Where that was read.
+    /// The source file.
     pub source: &'static str,
 }
 
@@ -115,8 +115,8 @@ static CHANGED: LazyLock<HashMap<(usize, &'static str), Overload>> = LazyLock::n
     changed
 });
 
-/// The row as it is counted where Kubernetes' own books are not asked (`CostTracking` without an estimator): a call of
-/// its libraries, or of cel-go's strings, costs one.
+/// Returns the row without Kubernetes' own costs (`CostTracking` without an estimator): a call of one of its libraries, or of cel-go's
+/// strings, costs one.
 pub(crate) fn without_books(row: &'static Overload) -> &'static Overload {
     WITHOUT_BOOKS.get(row.id).unwrap_or(row)
 }
@@ -128,12 +128,11 @@ static WITHOUT_BOOKS: LazyLock<HashMap<&'static str, Overload>> = LazyLock::new(
     rows.map(|row| (row.id, Overload { cost: cost::one, dynamic_cost: cost::one, ..*row })).collect()
 });
 
-/// How the static estimate goes through a tree.
+/// How the static estimate walks a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Walk {
-    /// Until cel-go 0.22 (`checker/cost.go`): variables of comprehensions have a path and no size, literals say nothing of
-    /// the sizes of their items, `dyn` is a call like any other. `sizes`: whether a comprehension is as large as its range,
-    /// which came with 0.17.8.
+    /// Up to cel-go 0.22 (`checker/cost.go`): variables of comprehensions have a path and no size, literals have no item sizes, `dyn`
+    /// is a call like any other. `sizes`: whether the size of a comprehension is that of its range, as from 0.17.8 on.
     Early { sizes: bool },
     /// From cel-go 0.23 on.
     Current,
@@ -149,7 +148,7 @@ pub(crate) const fn walk(release: Version) -> Walk {
     }
 }
 
-/// How the build of a release differs from the rows of [`overloads`](crate::overloads), with the file that tells.
+/// How the build of a release differs from the rows of [`overloads`](crate::overloads), with the source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuildChange {
     /// The overloads, by their ids.
@@ -158,13 +157,13 @@ pub struct BuildChange {
     pub from: Option<Version>,
     /// The first release after them; none for all from `from` on.
     pub until: Option<Version>,
-    /// Whether they do not have the overloads at all; otherwise these have other costs.
+    /// Whether the overloads do not exist; otherwise they have other costs.
     pub absent: bool,
-    /// The files of the reference that tell, with their tags.
+    /// The source files, with their tags.
     pub source: &'static str,
 }
 
-/// Every difference that is known.
+/// Returns all known differences.
 ///
 /// ```
 /// use admit_cel::{Version, build_changes};

@@ -1,4 +1,4 @@
-//! Constants that only a call can judge: whether a function takes them.
+//! Checks constants whose validity only the called function knows.
 
 use bumpalo::Bump;
 
@@ -24,7 +24,7 @@ impl Overload {
     }
 }
 
-/// Whether a text is a regular expression. It is not compiled for that.
+/// Whether a string is a regular expression; it is only parsed.
 pub(crate) fn is_regex(pattern: &str) -> bool {
     regex::is_pattern(pattern)
 }

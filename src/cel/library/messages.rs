@@ -1,8 +1,8 @@
-//! The protocol buffer messages that every cel-go environment can construct, Kubernetes' too: wrappers, times and JSON
-//! values. None of them stays a message, but for the empty one: `google.protobuf.Int64Value{value: 1}` is the int 1, and
-//! `google.protobuf.Struct{}` an empty map.
+//! Implements the protocol buffer messages that every cel-go environment can construct, Kubernetes' too: wrappers, times and JSON
+//! values. All but the empty message are converted: `google.protobuf.Int64Value{value: 1}` is the int 1, and `google.protobuf.Struct{}`
+//! an empty map.
 //!
-//! One row per message: its type, its fields, and what the values of its fields make.
+//! One row per message: its type, its fields, and the value that they construct.
 
 use admit_apimachinery::go::{base64, quote};
 
@@ -13,7 +13,7 @@ use crate::value::{Duration, Entries, EvalError, List, Map, Opaque, Timestamp, V
 #[derive(Debug)]
 pub(crate) struct Message {
     pub(crate) name: &'static str,
-    /// In CEL notation.
+    /// The type, in CEL notation.
     pub(crate) ty: &'static str,
     fields: &'static [(&'static str, &'static str)],
     make: for<'a> fn(&Context<'a>, &Fields<'_, 'a>) -> Result<Value<'a>, EvalError>,
@@ -193,8 +193,8 @@ impl<'a> Fields<'_, 'a> {
     }
 }
 
-/// What is left of a value that went through JSON as protocol buffers write it: numbers are doubles, those that a
-/// double cannot hold text, times text, and bytes base64.
+/// Converts a value as through the JSON form of protocol buffers: numbers become doubles, those that a double cannot hold strings,
+/// times strings, and bytes base64.
 fn json_value<'a>(context: &Context<'a>, value: &Value<'a>) -> Result<Value<'a>, EvalError> {
     Ok(match value {
         Value::Null | Value::Bool(_) | Value::Double(_) | Value::String(_) => *value,

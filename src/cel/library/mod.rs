@@ -1,5 +1,5 @@
-//! Every function of the language, one [`Overload`] row each: the checker, the planner, the estimator, the meter and
-//! the documentation read that row and nothing else.
+//! Lists every function of the language, one [`Overload`] row each: the checker, the planner, the estimator, the cost counter and the
+//! documentation use nothing else.
 //!
 //! | part | holds |
 //! |---|---|
@@ -47,15 +47,15 @@ pub type Implementation = for<'a> fn(&Context<'a>, &[Value<'a>]) -> Result<Value
 /// Cost beyond the arguments', and the size of the result, from the sizes of the arguments.
 pub type Estimate = fn(&[Operand<'_>]) -> CallEstimate;
 
-/// Cost of a call that was made, beyond the arguments': from the arguments and the result. A null stands for an
-/// argument or a result that is an error.
+/// The cost of a call beyond its arguments', from the arguments and the result. A null represents an argument or result that is an
+/// error.
 pub type Cost = for<'a> fn(&[Value<'a>], &Value<'a>) -> u64;
 
 /// A Kubernetes minor version: `V(1, 31)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u16, pub u16);
 
-/// One overload of one function. Those of Kubernetes are [`overloads`].
+/// An overload of a function. Kubernetes' ones are in [`overloads`].
 ///
 /// ```
 /// use admit_cel::syntax::Literal;
@@ -77,14 +77,14 @@ pub struct Version(pub u16, pub u16);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Overload {
-    /// cel-go's overload id, which error texts and references name: `add_int64`.
+    /// cel-go's overload id, which error messages and references use: `add_int64`.
     pub id: &'static str,
     /// `function` with its signature in CEL notation: `size(string) -> int`, `list(T).sort() -> list(T)`,
     /// `_+_(int, int) -> int`. Single capitals are type parameters.
     pub signature: &'static str,
     /// The body.
     pub implementation: Implementation,
-    /// What a call may cost, told before it is made.
+    /// The estimated cost of a call.
     pub estimate: Estimate,
     /// What a call did cost, where the checker decided for this overload.
     pub cost: Cost,
@@ -94,7 +94,7 @@ pub struct Overload {
     pub since: Version,
     /// The first Kubernetes minor version that offers it no longer.
     pub until: Option<Version>,
-    /// One line for the reference page.
+    /// A line for the reference page.
     pub doc: &'static str,
 }
 
@@ -136,7 +136,7 @@ impl Overload {
         self
     }
 
-    /// The cost where the checker left more than one overload and the meter tells overloads of this name apart.
+    /// The cost if the checker left several overloads, and the cost counter distinguishes overloads by this name.
     pub(crate) const fn costs_ambiguous(mut self, cost: Cost) -> Self {
         self.dynamic_cost = cost;
         self
@@ -166,13 +166,13 @@ pub fn overloads() -> impl Iterator<Item = &'static Overload> {
     [standard::TABLES, kubernetes::TABLES, extensions::TABLES].into_iter().flatten().copied().flatten()
 }
 
-/// What a row says of arguments that its signature does not admit. Dispatch never calls a row with such arguments, so
-/// this stands where the types cannot say so.
+/// The error for arguments that the signature does not allow. Rows are never called with such arguments; the types of this code just
+/// cannot express that.
 pub(crate) const fn mismatch<'a>() -> Result<Value<'a>, EvalError> {
     Err(EvalError::NoSuchOverload)
 }
 
-/// The body of what the planner turns into a node of its own.
+/// The implementation of functions that the planner turns into steps.
 pub(crate) fn planned<'a>(_: &Context<'a>, _: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     mismatch()
 }

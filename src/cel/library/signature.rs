@@ -1,7 +1,7 @@
-//! Signatures of overloads: from CEL notation to types, and whether runtime values fit them.
+//! Parses signatures of overloads from CEL notation to types, and checks whether runtime values fit them.
 //!
-//! Input: the `signature` of a row. Output: [`Signature`], or none for a text that is no signature (a test holds that
-//! no row has one). Assignability between types of the checker is the checker's matter.
+//! Input: the `signature` of a row. Output: [`Signature`], or `None` for an invalid one (a test ensures that no row has one). The
+//! checker decides assignability between static types.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::types::{Type, TypeNames, parse_type_of, split_arguments};
 use crate::value::runtime_type;
 use crate::value::{List, Value};
 
-/// A signature that cannot be read, or that names a type that nobody declared.
+/// A signature that cannot be parsed, or that uses an undeclared type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignatureError(pub &'static str);
 
@@ -28,7 +28,7 @@ pub(crate) struct Signature {
     pub function: &'static str,
     /// Whether the first parameter is the receiver of a member call.
     pub member: bool,
-    /// With the receiver first.
+    /// The parameter types, with the receiver first.
     pub parameters: Vec<Type>,
     /// The type of the result.
     pub result: Type,
@@ -42,7 +42,7 @@ impl Signature {
         Self::parse_of(&[], text)
     }
 
-    /// The same where more types are known.
+    /// Parses a signature that may use more types.
     pub(crate) fn parse_of(names: &TypeNames, text: &'static str) -> Option<Self> {
         let parse_type = |text| parse_type_of(names, text);
         let (call, result) = text.split_once(" -> ")?;
@@ -77,7 +77,7 @@ impl Signature {
 pub(crate) fn fits(parameter: &Type, value: &Value<'_>) -> bool {
     match (parameter, value) {
         (Type::Dyn | Type::Param(_) | Type::Error, _) | (Type::Wrapper(_), Value::Null) => true,
-        // Only the caller's functions know what stands for a value of such a type.
+        // Only the caller's functions know how values of such a type are represented.
         (Type::Abstract(_), _) => true,
         (Type::Wrapper(inner), value) => fits(inner, value),
         (Type::String, Value::String(_)) | (Type::Int, Value::Int(_)) | (Type::Bool, Value::Bool(_)) => true,

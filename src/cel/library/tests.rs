@@ -1,4 +1,4 @@
-//! What holds of every row.
+//! Tests invariants of every row.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Selections and indexes: every chain of them becomes one attribute.
+//! Plans selections and indexes: every chain of them becomes one attribute.
 
 use std::sync::Arc;
 

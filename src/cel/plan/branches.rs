@@ -1,7 +1,7 @@
-//! The branches of a program: where it may go one way or the other, told from the shape of its steps. Coverage marks
-//! those that evaluations take.
+//! Finds the branches of a program, the points where evaluation may go one way or another, from the structure of its steps. Coverage
+//! marks those that evaluations take.
 //!
-//! Branches are found when they are first asked for; evaluation alone never needs them.
+//! Branches are found on first use; evaluation alone never needs them.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use super::{
 use crate::source::Span;
 use crate::syntax::ExprId;
 
-/// One way that an expression may go.
+/// A branch of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Branch {
-    /// The part of the text whose outcome takes the branch.
+    /// The span of the expression whose result takes the branch.
     pub span: Span,
     /// What that part is.
     pub kind: BranchKind,
@@ -37,8 +37,7 @@ pub enum BranchKind {
     Else,
     /// The condition of a macro (`all`, `exists`, `exists_one`, `filter`, …), in any round: two branches.
     Predicate,
-    /// What a macro without a condition makes of each item (`map`, `transformList`, …): one branch, taken unless there
-    /// were no items.
+    /// The body of a macro without a condition (`map`, `transformList`, …): one branch, taken if there are any items.
     Body,
     /// What `or` and `orValue` put in the place of an absent value: one branch.
     Fallback,
@@ -78,12 +77,12 @@ impl Points {
         &self.branches
     }
 
-    /// Whether the expression stands in the text, and is no part of a macro's expansion.
+    /// Whether the expression is in the text, rather than in a macro's expansion.
     pub(crate) fn is_written(&self, expr: ExprId) -> bool {
         self.written.get(expr.0 as usize).copied().unwrap_or_default()
     }
 
-    /// Positions of the branches that an expression takes with a value; none stands for what is no bool.
+    /// Returns the indices of the branches that an expression takes with a value; None as the value means that it is not a bool.
     pub(crate) fn taken(&self, expr: ExprId, value: Option<bool>) -> impl Iterator<Item = usize> {
         let position = match (self.by_expr.get(&expr).copied(), value) {
             (Some(Ways::Evaluated(position)), _)

@@ -1,4 +1,4 @@
-//! Calls: operators with nodes of their own, calls of the library, and what of both is known before any evaluation.
+//! Plans calls: operators with steps of their own, calls of the library, and constant folding of both.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use super::{
 const CONVERSIONS: [&str; 10] =
     ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
 
-/// Functions whose constant pattern is compiled, or refused, at plan time.
+/// Functions whose constant pattern is compiled, or rejected, at plan time.
 const PATTERNS: [&str; 3] = ["matches", "find", "findAll"];
 
 /// The function that `in` calls.
@@ -174,7 +174,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether the call is of this overload, or nobody knows of which.
+    /// Whether the call may select this overload.
     fn may_be(&self, id: ExprId, overload: &str) -> bool {
         match self.checked.reference(id) {
             Some(Reference::Overloads(rows)) => rows.len() != 1 || rows.iter().any(|row| row.id == overload),
@@ -237,7 +237,7 @@ fn is_open(ty: &Type) -> bool {
     }
 }
 
-/// The value of a conversion of a constant; none where no program could hold it.
+/// Returns the value of a conversion of a constant; None if programs cannot hold it.
 fn fold(target: &Target, argument: &Constant) -> Result<Option<Constant>, ProgramError> {
     let arena = Bump::new();
     let args = [argument.value()];
@@ -258,7 +258,7 @@ fn call<'a>(target: &Target, context: &Context<'a>, args: &[Value<'a>]) -> Resul
     (row.implementation)(context, args)
 }
 
-/// The error of calling a function that there is not.
+/// The error of calling an unknown function.
 pub(crate) fn unknown(function: &str) -> EvalError {
     EvalError::other(format!("no such overload: {function}"))
 }

@@ -1,5 +1,5 @@
-//! Comprehensions: the expansions of macros are told by their shape and get a fold of their own, which neither copies
-//! the accumulator nor calls functions; anything else is folded as written.
+//! Plans comprehensions: expansions of known macros are recognised by their structure and get a loop of their own, which neither copies
+//! the accumulator nor calls functions; any other comprehension is evaluated as written.
 
 use crate::syntax::{Comprehension, Expr, ExprId, Literal};
 

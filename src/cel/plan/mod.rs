@@ -1,8 +1,7 @@
-//! A checked expression to a program: names, fields and overloads resolved once, constants folded as cel-go folds them
-//! with optimisation (conversions of constants, list and map literals, `in` on constant lists, constant patterns).
+//! Compiles a checked expression to a program: resolves names, fields and overloads once, and folds constants as cel-go does with
+//! optimisation (conversions of constants, list and map literals, `in` on constant lists, constant patterns).
 //!
-//! Input: a [`CheckedAst`] and the environment's variables and functions. Output: a [`Program`]. Running it is the
-//! evaluator's.
+//! Input: a [`CheckedAst`] and the environment's variables and functions. Output: a [`Program`], which the evaluator runs.
 
 mod attribute;
 mod branches;
@@ -63,19 +62,19 @@ struct Inner {
     variables: Box<[Box<str>]>,
     root: Step,
     locals: u16,
-    /// Where each expression stands in the text.
+    /// The span of each expression.
     spans: Box<[Span]>,
     is_bool: bool,
     is_strict: bool,
     points: OnceLock<Points>,
 }
 
-/// Why a checked expression cannot be run. Shown in kube-apiserver's words.
+/// Why a checked expression cannot be compiled, in kube-apiserver's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramError {
     /// A constant part has no value.
     Constant(EvalError),
-    /// What the checker lets pass and no evaluation could run, such as an index that no key can be.
+    /// An expression that the checker accepts and no evaluation could run, such as an index of an impossible type.
     Invalid(Box<str>),
 }
 
@@ -115,7 +114,7 @@ impl Program {
         u16::try_from(at).ok().map(Slot)
     }
 
-    /// The ways that evaluation may go, in an order that only the text decides. For [`Coverage`](crate::Coverage).
+    /// Returns the branches of the program, in an order that depends only on the text. For [`Coverage`](crate::Coverage).
     #[must_use]
     pub fn branches(&self) -> &[Branch] {
         self.points().branches()

@@ -1,4 +1,4 @@
-//! How much memory constant patterns take: those that programs keep, and the one that is being compiled.
+//! Limits the memory of constant patterns: those that programs keep, and the one being compiled.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use crate::library::regex::{GoRegex, Unbuilt};
 use crate::limits::{MAX_PATTERN_BYTES, PATTERN_MAKING};
 use crate::value::EvalError;
 
-/// The constant patterns of several programs, such as those of a policy, each of which counts once.
+/// The constant patterns of several programs, such as those of a policy; equal ones count once.
 ///
 /// ```
 /// use admit_cel::{PatternError, PatternSum};
@@ -30,7 +30,7 @@ pub struct PatternSum {
     kept: HashMap<Box<str>, Kept>,
     bytes: usize,
     room: usize,
-    /// What was asked for since somebody watches.
+    /// The patterns used since watching began.
     watched: Option<Vec<KnownPattern>>,
 }
 
@@ -45,14 +45,14 @@ pub struct KnownPattern {
 #[derive(Clone, Debug)]
 struct Kept {
     regex: GoRegex,
-    /// The room in which it was made: in less of it that might fail.
+    /// The memory limit under which it was compiled: under a lower one that might fail.
     making: usize,
 }
 
 /// Why a pattern is not compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternError {
-    /// It is none, in Go's words.
+    /// It is invalid; the error is in Go's words.
     Invalid(EvalError),
     /// There is no room for it beside the others.
     TooMuch,
@@ -73,21 +73,21 @@ impl KnownPattern {
 }
 
 impl PatternSum {
-    /// What is wrong with a pattern that there is no room for.
+    /// The error for a pattern that exceeds the memory limit.
     pub const TOO_MUCH: &str = "its patterns take more than 60 MiB while they are compiled; use fewer, or smaller classes and \
                                 repeat counts";
 
-    /// For patterns that take so many bytes together.
+    /// Creates a set of patterns limited to that many bytes.
     #[must_use]
     pub fn with_room(room: usize) -> Self {
         Self { kept: HashMap::new(), bytes: 0, room, watched: None }
     }
 
-    /// Compiles a pattern, or shares what was compiled before.
+    /// Compiles a pattern, or shares an equal one.
     ///
     /// # Errors
     ///
-    /// When it is none, or takes too much.
+    /// If it is invalid, or exceeds the limit.
     pub fn compile(&mut self, text: &str) -> Result<GoRegex, PatternError> {
         if let Some(kept) = self.kept.get(text).cloned() {
             self.note(text, &kept);
@@ -102,7 +102,7 @@ impl PatternSum {
         self.keep(text, Kept { regex, making }).ok_or(PatternError::TooMuch)
     }
 
-    /// Takes a pattern that was compiled before, if compiling it here would come to the same.
+    /// Adds an already compiled pattern, if compiling it here would give the same result.
     pub fn adopt(&mut self, known: &KnownPattern) -> Option<GoRegex> {
         let KnownPattern { text, kept } = known;
         if let Some(kept) = self.kept.get(text).cloned() {
@@ -112,7 +112,7 @@ impl PatternSum {
         if self.making() < kept.making { None } else { self.keep(text, kept.clone()) }
     }
 
-    /// Does `work`, and tells which patterns it asked for that could be had, in their order.
+    /// Runs `work`, and returns the patterns that it compiled successfully, in order.
     pub fn watching<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> (T, Vec<KnownPattern>) {
         let before = self.watched.replace(Vec::new());
         let done = work(self);
@@ -124,7 +124,7 @@ impl PatternSum {
         self.room.saturating_sub(self.bytes) / PATTERN_MAKING
     }
 
-    /// None where there is no room.
+    /// Returns None if the limit is exceeded.
     fn keep(&mut self, text: &str, kept: Kept) -> Option<GoRegex> {
         let bytes = self.bytes.checked_add(kept.regex.size()).filter(|bytes| *bytes <= self.room)?;
         self.bytes = bytes;
@@ -139,7 +139,7 @@ impl PatternSum {
         }
     }
 
-    /// How many patterns there are.
+    /// Returns the number of patterns.
     #[must_use]
     pub fn count(&self) -> usize {
         self.kept.len()

@@ -1,5 +1,5 @@
-//! The walk over the expression: literals, names, aggregates. Calls, attributes and comprehensions have files of their
-//! own. Recursion is as deep as the expression, which the parser bounds.
+//! Plans expressions recursively: literals, names, aggregates. Calls, attributes and comprehensions have files of their own. The
+//! recursion is as deep as the expression, which the parser limits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use super::{
 /// What a plan may do ahead of evaluation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
-    /// Fold constants, as Kubernetes does. Changes costs and what is an error of the program, never a value.
+    /// Whether to fold constants, as Kubernetes does. Changes costs, and which errors occur at plan time, never a value.
     pub(crate) folds: bool,
     /// Tell macros by their shape. Changes nothing but speed.
     pub(crate) tells_macros: bool,
-    /// As the language's suite has it today: an optional chain that goes on from what can have no fields is an error,
-    /// and so is a map literal that has a key twice, or a double for a key.
+    /// Whether to follow the current conformance suite: an optional chain on a value without fields is an error, and so is a map
+    /// literal with a duplicate key or a double as key.
     pub(crate) is_strict: bool,
 }
 
 impl Default for Options {
-    /// As Kubernetes runs programs.
+    /// Returns Kubernetes' options.
     fn default() -> Self {
         Self { folds: true, tells_macros: true, is_strict: false }
     }
@@ -94,7 +94,7 @@ impl<'p> Planner<'p> {
         ids.iter().map(|id| self.step(*id)).collect()
     }
 
-    /// The fields' values in the order of the text.
+    /// Plans the fields' values in the order of the text.
     fn message(&mut self, name: &str, entries: &[Entry]) -> Result<Op, ProgramError> {
         let makes = match messages::message(name) {
             Some(message) => Makes::Message(message),

@@ -1,4 +1,4 @@
-//! The parts of a program: what the planner makes and the evaluator runs.
+//! Defines the steps of a program, which the planner creates and the evaluator runs.
 //!
 //! An *attribute* is cel-go's word for a variable or other operand with the fields and indexes selected from it; one
 //! node holds the whole chain, which is how costs are counted (one for the operand, one for every link).
@@ -16,7 +16,7 @@ use crate::syntax::ExprId;
 use crate::types::{DeclType, Type};
 use crate::value::Constant;
 
-/// One node, with the expression it was made of.
+/// A step, with the expression that it implements.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) op: Op,
@@ -56,11 +56,11 @@ impl From<Condition> for Op {
     }
 }
 
-/// An operand and what is selected from it.
+/// An operand followed by selections.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     pub(crate) root: Root,
-    /// The expression that the root was made of.
+    /// The expression of the root.
     pub(crate) at: ExprId,
     pub(crate) qualifiers: Vec<Qualifier>,
     /// The last qualifier is tested for presence only (`has`).
@@ -68,7 +68,7 @@ pub(crate) struct Attribute {
 }
 
 impl Attribute {
-    /// The expression that the whole chain was made of.
+    /// Returns the expression of the whole chain.
     pub(crate) fn whole(&self) -> ExprId {
         self.qualifiers.last().map_or(self.at, |last| last.at)
     }
@@ -114,7 +114,7 @@ pub(crate) enum QualifierKey {
 pub(crate) struct Field {
     pub(crate) name: Box<str>,
     pub(crate) hash: u32,
-    /// Where the checker knows the operand's declared type: that type, and the field's place in it.
+    /// The operand's declared type and the field's index in it, if the checker knows the type.
     pub(crate) declared: Option<(Arc<DeclType>, usize)>,
 }
 
@@ -169,7 +169,7 @@ pub(crate) struct KeyIn {
 /// `matches` with a constant pattern.
 #[derive(Debug)]
 pub(crate) struct Matches {
-    /// The text and the pattern.
+    /// The string and the pattern.
     pub(crate) operands: Box<[Step]>,
     pub(crate) regex: GoRegex,
     pub(crate) row: &'static Overload,
@@ -199,7 +199,7 @@ pub(crate) enum Meter {
 
 #[derive(Debug)]
 pub(crate) enum Target {
-    /// The overload is known, and so are the argument types.
+    /// The overload and the argument types are known.
     Known(&'static Overload),
     /// The overload is known; whether the arguments fit is not.
     Guarded(&'static Overload, Arc<Function>),
@@ -253,15 +253,15 @@ pub(crate) struct FieldPlan {
 pub(crate) struct Fold {
     pub(crate) range: Step,
     pub(crate) first: Local,
-    /// Of the two-variable macros: the value, while `first` is the index or key.
+    /// For two-variable macros: the value, while `first` is the index or key.
     pub(crate) second: Option<Local>,
     pub(crate) accumulator: Local,
     pub(crate) kind: FoldKind,
-    /// The accumulator starts from an empty list or map, and that is not made ahead: to be paid when it is first read.
+    /// Whether the initial empty list or map of the accumulator must be charged when it is first read, since it is not folded.
     pub(crate) pays_start: bool,
 }
 
-/// The macros, told by the shape of their expansion, and any other fold.
+/// The macros, recognised by the structure of their expansion, and any other fold.
 #[derive(Debug)]
 pub(crate) enum FoldKind {
     All(Step),
@@ -277,7 +277,7 @@ pub(crate) enum FoldKind {
 pub(crate) struct Collect {
     pub(crate) filter: Option<Step>,
     pub(crate) element: Step,
-    /// The list of the one element, which is added, is not made ahead.
+    /// Whether the one-element list that is appended must be charged, since it is not folded.
     pub(crate) pays_list: bool,
 }
 

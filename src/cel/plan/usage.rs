@@ -1,4 +1,4 @@
-//! Which variables of the environment an expression names.
+//! Finds the variables of the environment that an expression uses.
 
 use crate::check::CheckedAst;
 use crate::syntax::{Comprehension, Expr, ExprId};

@@ -1,4 +1,4 @@
-//! The expression tree: one arena, ids for edges, a span beside every node.
+//! Represents the syntax tree: nodes in one arena, referenced by ids, with a span each.
 
 use std::collections::HashMap;
 
@@ -21,13 +21,13 @@ pub enum Literal {
     Uint(u64),
     /// `1.0`, `1e3`.
     Double(f64),
-    /// The text, its escapes resolved.
+    /// A string, with escapes resolved.
     String(Box<str>),
     /// The bytes, their escapes resolved.
     Bytes(Box<[u8]>),
 }
 
-/// One expression. Operators are calls of the functions cel-go names (`_+_`, `_&&_`, `_?_:_`, `_[_]`, `_?._`, …).
+/// An expression. Operators are calls of the functions that cel-go names (`_+_`, `_&&_`, `_?_:_`, `_[_]`, `_?._`, …).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     /// A constant.
@@ -45,16 +45,16 @@ pub enum Expr {
     },
     /// A call of a function or an operator.
     Call {
-        /// The name, with its namespace once that is known.
+        /// The name, with its namespace once resolved.
         function: Box<str>,
-        /// What stands before the dot of a member call.
+        /// The receiver of a member call.
         target: Option<ExprId>,
-        /// What stands in the parentheses.
+        /// The arguments.
         args: Box<[ExprId]>,
     },
     /// `[a, b]`.
     List {
-        /// In order.
+        /// The elements, in order.
         elements: Box<[ExprId]>,
         /// Indices of elements written `[?e]`, ascending.
         optional: Box<[u32]>,
@@ -72,7 +72,7 @@ pub enum Expr {
     Comprehension(Box<Comprehension>),
 }
 
-/// One `key: value` of a map or message literal.
+/// A `key: value` of a map or message literal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// The key.
@@ -92,15 +92,15 @@ pub struct Comprehension {
     pub iter_var: Box<str>,
     /// Set by the two-variable macros: index or key first, value second.
     pub iter_var2: Option<Box<str>>,
-    /// The variable that holds what the rounds came to.
+    /// The accumulator variable.
     pub accu_var: Box<str>,
     /// The accumulator before the first round.
     pub accu_init: ExprId,
-    /// Whether another round is made.
+    /// Whether to iterate further.
     pub condition: ExprId,
     /// The accumulator after a round.
     pub step: ExprId,
-    /// What the fold comes to.
+    /// The result of the fold.
     pub result: ExprId,
 }
 
@@ -132,7 +132,7 @@ pub(crate) struct MacroCall {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ast {
     pub(crate) exprs: Vec<Expr>,
-    /// From the first to the last character of each expression; those a macro made have the span of its call.
+    /// The span of each expression; those created by a macro have the span of its call.
     ///
     /// INVARIANT: as long as `exprs`.
     pub(crate) spans: Vec<Span>,
@@ -141,7 +141,7 @@ pub struct Ast {
     ///
     /// INVARIANT: as long as `exprs`.
     pub(crate) anchors: Vec<u32>,
-    /// What stands in the text where a macro's expansion stands in the tree.
+    /// The macro call as written, for each expansion in the tree.
     pub(crate) macro_calls: HashMap<ExprId, MacroCall>,
     pub(crate) root: ExprId,
 }
@@ -153,25 +153,25 @@ impl Ast {
         self.root
     }
 
-    /// How many expressions there are; ids count from 0.
+    /// Returns the number of expressions; ids count from 0.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.exprs.len()
     }
 
-    /// Never: there is a root.
+    /// Always false: there is a root.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.exprs.is_empty()
     }
 
-    /// All expressions, each after its parts; also what macros took out of the text and did not put into the tree.
+    /// Returns all expressions, operands first; also those that macros removed from the tree.
     pub fn ids(&self) -> impl Iterator<Item = ExprId> + use<> {
         (0..u32::try_from(self.exprs.len()).unwrap_or(u32::MAX)).map(ExprId)
     }
 
-    /// The smallest expression whose text holds the byte at `offset`, or ends right before it; of several with that text
-    /// the outermost.
+    /// Returns the smallest expression whose text contains the byte at `offset`, or ends right before it; of several with that text the
+    /// outermost.
     #[must_use]
     pub fn at(&self, offset: u32) -> Option<ExprId> {
         let holds = |id: &ExprId| {
@@ -185,14 +185,14 @@ impl Ast {
         self.ids().filter(holds).min_by_key(size)
     }
 
-    /// One expression; `null` for an id that is not of this tree.
+    /// Returns an expression; `null` for an id that is not of this tree.
     #[must_use]
     pub fn expr(&self, id: ExprId) -> &Expr {
         const ABSENT: Expr = Expr::Literal(Literal::Null);
         self.exprs.get(id.0 as usize).unwrap_or(&ABSENT)
     }
 
-    /// From the first to one past the last byte of an expression.
+    /// Returns the span of an expression.
     #[must_use]
     pub fn span(&self, id: ExprId) -> Span {
         self.spans.get(id.0 as usize).copied().unwrap_or_default()
@@ -204,7 +204,7 @@ impl Ast {
         self.anchors.get(id.0 as usize).copied().unwrap_or_default()
     }
 
-    /// Visits the direct parts of an expression, in the order of the text where that has one.
+    /// Visits the direct operands of an expression, in the order of the text where there is one.
     pub(crate) fn for_each_part(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
         match self.expr(id) {
             Expr::Literal(_) | Expr::Ident(_) => {}

@@ -1,4 +1,4 @@
-//! Makes the tree while the parser reads, and collects what is wrong with expressions whose syntax is right.
+//! Builds the tree during parsing, and collects errors in expressions that are syntactically correct.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! What may follow each place of the grammar where a text can go wrong. cel-go's messages list these sets, and its
-//! recovery skips to one of them, so they follow its grammar (`parser/gen/CEL.g4`) place by place.
+//! Lists the tokens that may follow at each point of the grammar where an error can occur. cel-go's messages list these sets, and its
+//! error recovery skips to one of them, so they follow its grammar (`parser/gen/CEL.g4`) point by point.
 
 use super::token::{Kind, TokenSet};
 
@@ -30,10 +30,10 @@ pub(crate) const RULES: usize = 17;
 /// A place in a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The end of a rule; what follows is up to the rule around it.
+    /// The end of a rule; the enclosing rule determines what follows.
     End,
     Eof,
-    /// The start of an expression inside a rule, as opposed to [`Self::Unary`], where its absence is told.
+    /// The start of an expression inside a rule; unlike for [`Self::Unary`], its absence is reported here.
     Expr,
     Ternary,
     TernaryColon,

@@ -1,9 +1,9 @@
-//! Text to tokens, by the longest match, with cel-go's view of what cannot be a token: everything from the start of
-//! the attempt to the character that ended every hope of a match.
+//! Splits text into tokens by longest match. As in cel-go, an invalid token reaches from its start to the character at which no token
+//! could match any more.
 
 use super::token::{Kind, Token};
 
-/// What stands at a place of the source.
+/// The lexeme at a position of the source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lexeme {
     Token(Token),
@@ -21,7 +21,7 @@ pub(crate) struct Lexer<'s> {
     at: usize,
 }
 
-/// How an attempt to read a token ended: behind the token, or at the character that no token allows.
+/// The end of an attempt to read a token: the offset after it, or of the character that no token allows.
 type Attempt = Result<usize, usize>;
 
 impl<'s> Lexer<'s> {
@@ -29,7 +29,7 @@ impl<'s> Lexer<'s> {
         Self { text, at: 0 }
     }
 
-    /// The next lexeme; at the end of the text, [`Kind::Eof`], again and again.
+    /// Returns the next lexeme; at the end of the text always [`Kind::Eof`].
     pub(crate) fn next(&mut self) -> Lexeme {
         self.skip_hidden();
         let start = self.at;
@@ -101,7 +101,7 @@ impl<'s> Lexer<'s> {
         self.run(at, |b| b.is_ascii_digit())
     }
 
-    /// The end of `e+10` at a place, if one stands there.
+    /// Returns the end of an exponent such as `e+10`, if there is one.
     fn exponent(&self, at: usize) -> Option<usize> {
         self.byte(at).filter(|b| matches!(b, b'e' | b'E'))?;
         let sign = usize::from(matches!(self.byte(plus(at, 1)), Some(b'+' | b'-')));
@@ -196,7 +196,7 @@ impl<'s> Lexer<'s> {
         self.text.as_bytes().get(at..).is_some_and(|rest| rest.starts_with(bytes))
     }
 
-    /// Steps until the closing quotes stand ahead.
+    /// Advances to the closing quotes.
     fn until(&self, mut at: usize, closing: &[u8], step: impl Fn(&Self, usize) -> Attempt) -> Attempt {
         while !self.has(at, closing) {
             at = step(self, at)?;
@@ -278,7 +278,7 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// Offsets stay far below the limit of the source, so that the sum cannot overflow; saturating says so to the lint.
+/// Offsets are far below the limit of the source, so the sum cannot overflow; saturating satisfies the lint.
 const fn plus(at: usize, n: usize) -> usize {
     at.saturating_add(n)
 }

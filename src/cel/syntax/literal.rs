@@ -1,4 +1,4 @@
-//! The values of literals: numbers, and strings without their quotes and escapes.
+//! Parses the values of literals: numbers, and strings without their quotes and escapes.
 
 use super::ast::Literal;
 
@@ -21,7 +21,7 @@ pub(crate) fn uint(text: &str) -> Result<Literal, &'static str> {
 }
 
 pub(crate) fn double(text: &str) -> Result<Literal, &'static str> {
-    // Go refuses what rounds to infinity.
+    // Go rejects numbers that round to infinity.
     let value = text.parse().ok().filter(|value: &f64| value.is_finite());
     value.map(Literal::Double).ok_or("invalid double literal")
 }
@@ -51,7 +51,7 @@ pub(crate) fn bytes(text: &str) -> Result<Literal, &'static str> {
     Ok(Literal::Bytes(out.into()))
 }
 
-/// What is between the quotes, with line ends made line feeds, and whether the string is raw.
+/// Returns the content between the quotes, with normalised line ends, and whether the string is raw.
 fn unquote(text: &str) -> (String, bool) {
     let (text, raw) = text.strip_prefix(['r', 'R']).map_or((text, false), |text| (text, true));
     let inner = ["\"\"\"", "'''", "\"", "'"]
@@ -63,7 +63,7 @@ fn unquote(text: &str) -> (String, bool) {
 
 enum Unit {
     Char(char),
-    /// An escape in a bytes literal that stands for one byte, not for a code point.
+    /// An escape in a bytes literal that denotes a byte, not a code point.
     Byte(u8),
 }
 

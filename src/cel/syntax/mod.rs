@@ -1,7 +1,7 @@
-//! Text to [`Ast`]: lexer, grammar, macro expansion, and the printer that gives the text back.
+//! Parses text to an [`Ast`]: lexer, grammar, macro expansion, and the printer that formats a tree as text.
 //!
-//! Input: a text and [`Options`]. Output: a tree, or every error that cel-go would tell, in its words and places.
-//! Bounded: the text, its nesting, the errors told and the repairs attempted have limits.
+//! Input: a text and [`Options`]. Output: a tree, or every error that cel-go would report, with its messages and positions. The length
+//! of the text, its nesting, the reported errors and the attempted repairs are limited.
 
 pub(crate) mod ast;
 mod builder;
@@ -41,7 +41,7 @@ pub struct Options {
 ///
 /// # Errors
 ///
-/// When the text is no expression, or is beyond a limit.
+/// If the text is not a valid expression, or exceeds a limit.
 pub fn parse(source: &Source<'_>, options: &Options) -> Result<Ast, CompileError> {
     let mut findings = Findings::new(*source);
     let size = source.text().chars().count();

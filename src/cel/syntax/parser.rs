@@ -1,9 +1,8 @@
-//! The rules of the grammar from the whole text down to the chain of selections; their leaves are in
-//! [`super::primary`].
+//! Parses the grammar from the whole expression down to chains of selections; [`super::primary`] parses the leaves.
 //!
-//! Each rule is a pair of functions: one reads, and gives up at the first token that does not fit; the other tells
-//! the fault, lets [`Tokens`] skip to where parsing can go on, and hands up what there is. The tree is made while
-//! reading. It is thrown away if anything was wrong, but mistakes found in it are told beside the syntax errors.
+//! Each rule is a pair of functions: one parses, and gives up at the first unexpected token; the other reports the error, lets
+//! [`Tokens`] skip to where parsing can continue, and returns what was parsed. The tree is built during parsing. It is discarded if
+//! there was any error, but errors found in it are reported together with the syntax errors.
 
 use crate::source::{Source, Span};
 
@@ -38,7 +37,7 @@ impl<'s, 'o> Parser<'s, 'o> {
         Self { tokens: Tokens::new(source), build: Builder::default(), options }
     }
 
-    /// The whole text.
+    /// Parses the whole text.
     pub(super) fn start(&mut self) -> Result<Parsed, Stop> {
         self.tokens.begin()?;
         self.tokens.enter(Rule::Start, Place::End)?;
@@ -288,7 +287,7 @@ impl<'s, 'o> Parser<'s, 'o> {
         Ok(())
     }
 
-    /// A call, or what its macro expands to. Member calls count as a level, global ones do not.
+    /// Builds a call, or the expansion of its macro. Member calls count as a level of nesting, global ones do not.
     pub(super) fn call(
         &mut self,
         function: &str,

@@ -1,4 +1,4 @@
-//! The leaves of the grammar: names, calls, parentheses, lists, maps, messages and literals.
+//! Parses the leaves of the grammar: names, calls, parentheses, lists, maps, messages and literals.
 
 use crate::names::is_reserved;
 use crate::source::Span;
@@ -17,7 +17,7 @@ enum Named {
     Message,
 }
 
-/// What a list of entries came to.
+/// The parsed list of entries.
 #[derive(Default)]
 struct Entries {
     entries: Vec<Entry>,
@@ -79,7 +79,7 @@ impl Parser<'_, '_> {
         if self.tokens.kind() == Kind::Dot { self.tokens.take().map(Some) } else { Ok(None) }
     }
 
-    /// A name, with the dot that makes it absolute; told and none if it is reserved.
+    /// Parses a name, with the dot that makes it absolute; reports a reserved one and returns None.
     fn simple_name(&mut self, dot: Option<Token>, name: Token) -> Option<Box<str>> {
         let text = self.tokens.text(name);
         if is_reserved(text) {
@@ -108,7 +108,7 @@ impl Parser<'_, '_> {
         let start = dot.map_or(token.start, |dot| dot.start);
         let paren = self.tokens.take()?;
         let name = self.simple_name(dot, token);
-        // The arguments of a call that is refused for its name are not looked at.
+        // Errors in the arguments are not reported if the function name is rejected.
         let mistakes = self.build.mistakes.len();
         let mut args = Vec::new();
         let outcome = self.arguments(&mut args, Place::CallArgs, Place::CallArgsEnd, Place::End);
@@ -304,7 +304,7 @@ impl Parser<'_, '_> {
         Ok((name, question))
     }
 
-    /// The name of a field, or what is wrong with it.
+    /// Parses the name of a field, or returns why it is invalid.
     pub(super) fn escaped_ident(&mut self, follow: Place) -> Result<FieldName, Stop> {
         self.tokens.enter(Rule::EscapedIdent, follow)?;
         let mut out = Err("unsupported ident kind");
@@ -374,5 +374,5 @@ impl Parser<'_, '_> {
     }
 }
 
-/// A field's name, or what is wrong with it.
+/// The name of a field, or why it is invalid.
 pub(super) type FieldName = Result<Box<str>, &'static str>;

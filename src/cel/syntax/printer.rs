@@ -1,12 +1,12 @@
-//! Expressions as text: what parses to the same tree, with no more parentheses than that takes.
+//! Formats expressions as text that parses to the same tree, with as few parentheses as possible.
 //!
-//! Macros are shown as they were called, not as what they expanded to.
+//! Macros are printed as calls, not as their expansions.
 
 use std::fmt::{self, Write as _};
 
 use super::ast::{Ast, Entry, Expr, ExprId, Literal};
 
-/// How tightly an expression binds; each level holds those after it.
+/// The precedence of an expression; each level includes the following ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Ternary,
@@ -26,7 +26,7 @@ impl fmt::Display for Ast {
 }
 
 impl Ast {
-    /// The text of one part.
+    /// Formats one part.
     pub(super) fn text_of(&self, id: ExprId) -> String {
         let mut printer = Printer { ast: self, out: String::new() };
         printer.expr(id);
@@ -146,7 +146,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Whether the text of an operand that needs no parentheses begins with a number that would take a sign.
+    /// Whether an operand that needs no parentheses begins with a number, which would absorb a sign.
     fn starts_with_number(&self, mut id: ExprId) -> bool {
         while self.level(id) == Level::Member {
             let leftmost = match (self.ast.macro_calls.get(&id), self.ast.expr(id)) {
@@ -167,8 +167,8 @@ impl<'a> Printer<'a> {
         false
     }
 
-    /// A chain of one logical operator is balanced when read, so that it is written as one only if the balance is
-    /// that of the tree; else the halves stand in parentheses.
+    /// The parser balances a chain of one logical operator, so it is printed as a chain only if the tree has that balance; else the
+    /// halves are in parentheses.
     fn chain(&mut self, id: ExprId, function: &str, level: Level) {
         let mut terms = Vec::new();
         self.terms(id, function, &mut terms);
@@ -208,7 +208,7 @@ impl<'a> Printer<'a> {
 
     fn is_balanced(&self, id: ExprId, function: &str, terms: usize) -> bool {
         let Some((left, right)) = self.halves(id, function) else { return terms == 1 };
-        // With n operators, the one in the middle is the root: n / 2 stand before it.
+        // Of n operators, the middle one is the root: n / 2 come before it.
         let before = (terms.saturating_sub(1) / 2).saturating_add(1);
         terms > 1
             && self.is_balanced(left, function, before)

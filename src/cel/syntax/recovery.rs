@@ -1,6 +1,6 @@
-//! The token stream and what happens when a token does not fit: one message in cel-go's words, then the smallest
-//! repair that lets parsing go on (drop a token, assume one, or skip to where an enclosing rule can continue), within
-//! cel-go's limits. The repairs are those of its parser generator, so that the messages that follow agree too.
+//! Recovers from syntax errors in the token stream: reports one error in cel-go's words, then makes the smallest repair that lets
+//! parsing continue (drop a token, assume one, or skip to where an enclosing rule can continue), within cel-go's limits. The repairs
+//! are those of its parser generator, so that the following messages agree too.
 
 use crate::limits::{
     MAX_RECOVERY_ATTEMPTS, MAX_RECOVERY_LOOKAHEAD, MAX_RECURSION_DEPTH, MAX_REPORTED_ERRORS,
@@ -16,12 +16,11 @@ use super::token::{Kind, Token, TokenSet};
 pub(crate) enum Stop {
     TooDeep,
     LookaheadSpent,
-    /// The limit was told as a syntax error.
+    /// The limit was reported as a syntax error.
     Told,
 }
 
-/// Why a rule could not go on. Small, because it passes through every frame of a deep recursion; the particulars wait
-/// in [`Tokens`].
+/// Why a rule could not continue. Small, because it passes through every frame of a deep recursion; the details are in [`Tokens`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     Syntax,
@@ -44,7 +43,7 @@ impl From<Stop> for Fault {
 }
 
 impl Stop {
-    /// What to tell of the limit, beside the syntax errors.
+    /// Returns the message about the limit, reported beside the syntax errors.
     pub(crate) fn message(self) -> Option<String> {
         match self {
             Self::TooDeep => Some(format!("expression recursion limit exceeded: {MAX_RECURSION_DEPTH}")),
@@ -80,9 +79,9 @@ pub(crate) struct Tokens<'s> {
     recoveries: usize,
     last_error: Option<(usize, Vec<Place>)>,
     misfit: Option<Misfit>,
-    /// Where the last look at the current token happened.
+    /// The grammar position at which the current token was last examined.
     place: Place,
-    /// Bytes that were no token; they are left out where a message shows the text between two tokens.
+    /// Ranges of invalid tokens; messages that show the text between two tokens leave them out.
     skipped: Vec<(u32, u32)>,
 }
 
@@ -139,7 +138,7 @@ impl<'s> Tokens<'s> {
         self.source.text().get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// Takes the current token, whatever it is; the end of the text stays.
+    /// Consumes the current token, whatever it is; the end of the text stays.
     pub(crate) fn take(&mut self) -> Result<Token, Stop> {
         let token = self.current();
         self.recovering = false;
@@ -148,9 +147,9 @@ impl<'s> Tokens<'s> {
         Ok(token)
     }
 
-    /// Takes a token of a kind; repairs the text if another one stands there.
+    /// Consumes a token of a kind; repairs the text if there is another one.
     ///
-    /// `after` is the place behind the token: if what stands there may stand behind the token, the token is assumed.
+    /// `after` is the position after the token: if the current token may follow there, the missing one is assumed.
     pub(crate) fn expect(&mut self, place: Place, kind: Kind, after: Place) -> Result<Token, Fault> {
         if self.kind() == kind {
             return Ok(self.take()?);
@@ -181,7 +180,7 @@ impl<'s> Tokens<'s> {
         Err(self.mismatch(place))
     }
 
-    /// As [`Self::choose`], at the end of a round of a loop that has begun: skips what cannot continue it.
+    /// As [`Self::choose`], after an iteration of a loop: skips what cannot continue it.
     pub(crate) fn choose_again(&mut self, place: Place) -> Result<(), Stop> {
         self.place = place;
         if self.recovering || place.next().contains(self.kind()) {
@@ -203,7 +202,7 @@ impl<'s> Tokens<'s> {
         Ok(())
     }
 
-    /// Ends a rule: tells its fault and skips to where the rule around it can go on.
+    /// Ends a rule: reports its error and skips to where the enclosing rule can continue.
     pub(crate) fn leave(&mut self, rule: Rule, outcome: Result<(), Fault>) -> Result<(), Stop> {
         if let Err(fault) = outcome {
             self.report(fault)?;
@@ -260,7 +259,7 @@ impl<'s> Tokens<'s> {
         Ok(())
     }
 
-    /// What may stand at a place, seen through the ends of the rules around it.
+    /// Returns the tokens that may follow at a position, including those of enclosing rules.
     fn expected(&self, place: Place) -> TokenSet {
         let mut set = place.next();
         let mut open = place.may_end();
@@ -279,7 +278,7 @@ impl<'s> Tokens<'s> {
         self.returns.iter().fold(TokenSet::EMPTY, |set, place| set.or(place.next()))
     }
 
-    /// Drops the current token if the next one fits; says so.
+    /// Drops the current token if the next one fits, and reports that.
     fn drop_one(&mut self, place: Place) -> Result<bool, Stop> {
         let next = self.ahead(1)?;
         if !self.expected(place).contains(next.kind) {
@@ -353,7 +352,7 @@ impl<'s> Tokens<'s> {
         }
     }
 
-    /// A reserved word behind a dot is told as what it is.
+    /// A reserved word after a dot is reported as such.
     fn no_alternative_message(&self, first: Token, last: Token) -> String {
         if first.kind == Kind::Eof {
             return "no viable alternative at input '<EOF>'".to_owned();

@@ -1,7 +1,7 @@
-//! Expressions with one part of their tree changed, as text.
+//! Formats expressions with one part of their tree replaced.
 //!
-//! What is changed is the tree as it is written: a macro is a call here, not what it expanded to, because the text that comes
-//! of the change is parsed again.
+//! The replacement is made in the tree before macro expansion, where a macro is still a call, because the resulting text is parsed
+//! again.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub enum Rewrite {
     Not(ExprId),
 }
 
-/// What came of a change.
+/// The result of a rewrite.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rewritten {
     /// The whole expression.
@@ -35,8 +35,7 @@ pub struct Rewritten {
 }
 
 impl Ast {
-    /// An expression as it is written: of a macro, the call; of everything else, what [`Ast::expr`] tells.
-    /// [`Ast::rewritten`] has an example.
+    /// Returns an expression as written: for a macro, the call; else the same as [`Ast::expr`]. [`Ast::rewritten`] has an example.
     #[must_use]
     pub fn written(&self, id: ExprId) -> Cow<'_, Expr> {
         match self.macro_calls.get(&id) {
@@ -47,8 +46,7 @@ impl Ast {
         }
     }
 
-    /// The text of the expression with one part changed. It is for its reader to compile: a changed expression need not be
-    /// one any more.
+    /// Formats the expression with one part replaced. The caller must compile it: it may be invalid now.
     ///
     /// ```
     /// use admit_cel::Source;

@@ -1,4 +1,4 @@
-//! Tokens and sets of them, with the names that cel-go's messages give them.
+//! Defines tokens and sets of them, with their names in cel-go's messages.
 
 /// The kind of a token. The order is that of cel-go's grammar, in which sets are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,20 +1,20 @@
-//! Types of documents with a schema: what the checker knows of a field, how the evaluator views a decoded node, and
-//! how large the estimator must think it. The counterpart of Kubernetes' `DeclType` (apiserver `pkg/cel/types.go`).
+//! Represents types of documents with a schema: what the checker knows of a field, how the evaluator reads a node, and the maximum size
+//! for the estimator. The counterpart of Kubernetes' `DeclType` (apiserver `pkg/cel/types.go`).
 
 use std::sync::Arc;
 
 use super::Type;
 use crate::names::is_reserved;
 
-/// How two lists compare and how old items find new ones (`x-kubernetes-list-type`).
+/// How two lists are compared and old items are correlated with new ones (`x-kubernetes-list-type`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ListType {
     /// A list is one value: equal if its items are, in their order.
     #[default]
     Atomic,
-    /// Items are unique, and their order says nothing.
+    /// Items are unique, and their order does not matter.
     Set,
-    /// Items are told apart by these properties.
+    /// Items are identified by these properties.
     Map(Box<[Box<str>]>),
 }
 
@@ -42,7 +42,7 @@ pub enum DeclKind {
     List {
         /// The type of every item.
         items: Arc<DeclType>,
-        /// How the list compares.
+        /// How the list is compared.
         list_type: ListType,
     },
     /// An object whose properties are all of one type.
@@ -61,7 +61,7 @@ pub enum DeclKind {
     },
 }
 
-/// A type with what Kubernetes knows about its size.
+/// A type with its size limits from the schema.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -85,22 +85,22 @@ pub enum DeclKind {
 pub struct DeclType {
     /// What kind of value it is.
     pub kind: DeclKind,
-    /// A null in the document stands for an absent value.
+    /// Whether a null in the document means an absent value.
     pub nullable: bool,
-    /// Greatest number of items, entries, or characters of the JSON text; none where the schema does not bound it.
+    /// The maximum number of items, entries, or characters of the JSON text; None where the schema sets no limit.
     pub max_elements: Option<u64>,
-    /// Least number of bytes of the JSON text of a value.
+    /// The minimum number of bytes of a value's JSON text.
     pub min_serialized_size: u64,
 }
 
 impl DeclType {
-    /// A type of a kind, not nullable, of which nothing is known about the size.
+    /// Creates a type that is not nullable and has no size limits.
     #[must_use]
     pub const fn unbounded(kind: DeclKind) -> Self {
         Self { kind, nullable: false, max_elements: None, min_serialized_size: 0 }
     }
 
-    /// The name messages show: an object's own, and what kind of thing it is for everything else.
+    /// Returns the name in messages: an object's own, or the kind of the type.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.kind {
@@ -141,8 +141,8 @@ impl DeclType {
     }
 }
 
-/// Where the field of this name stands; one whose name is reserved is found escaped and as it is. INVARIANT: `fields` is
-/// sorted by the names in expressions.
+/// Returns the index of the field of this name; one with a reserved name is found by its escaped and its own name. INVARIANT: `fields`
+/// is sorted by the names in expressions.
 pub(crate) fn field_position(fields: &[DeclField], cel_name: &str) -> Option<usize> {
     let position = |name: &str| fields.binary_search_by(|field| (*field.cel_name).cmp(name)).ok();
     position(cel_name)

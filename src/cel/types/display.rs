@@ -1,10 +1,10 @@
-//! Types as messages show them: `list(map(string, dyn))`.
+//! Formats types as messages show them: `list(map(string, dyn))`.
 
 use std::fmt;
 
 use super::Type;
 
-/// How the types that come from protobuf are called.
+/// How types that come from protocol buffers are named.
 #[derive(Clone, Copy)]
 enum Names {
     /// `duration`, `timestamp`, `null`, as the checker's own messages have it.

@@ -1,4 +1,4 @@
-//! The types of the checker ([`Type`]) and of documents with a schema ([`DeclType`]).
+//! Defines the types of the checker ([`Type`]) and of documents with a schema ([`DeclType`]).
 
 mod decl;
 mod display;
@@ -50,13 +50,13 @@ pub enum Type {
     /// The same for cel-go's `any`: unlike `dyn` it is no range of a comprehension. Claims of tokens and attributes of
     /// devices are of it.
     Any,
-    /// The type of an expression that did not check; compatible with everything, so that one mistake is told once.
+    /// The type of an expression with an error; compatible with everything, so that an error is reported once.
     Error,
     /// `list(item)`.
     List(Arc<Self>),
     /// `map(key, value)`.
     Map(Arc<Self>, Arc<Self>),
-    /// A type value, with the type it names where that is known.
+    /// A type value, with the type that it names, if known.
     Type(Option<Arc<Self>>),
     /// `optional_type(value)`.
     Optional(Arc<Self>),
@@ -79,6 +79,6 @@ pub enum Type {
 pub struct AbstractType {
     /// Its name in signatures and messages.
     pub name: Box<str>,
-    /// In their order.
+    /// The parameters, in order.
     pub parameters: Box<[Type]>,
 }

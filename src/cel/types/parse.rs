@@ -1,4 +1,4 @@
-//! Types from their text in CEL notation, as [`Type`]'s `Display` writes it.
+//! Parses types in CEL notation, as [`Type`]'s `Display` writes it.
 
 use std::sync::Arc;
 
@@ -7,9 +7,9 @@ use super::{AbstractType, Type};
 /// The names of types that are not the language's own, each with the number of its parameters.
 pub(crate) type TypeNames = [(Box<str>, usize)];
 
-/// Reads a type: `int`, `list(string)`, `map(string, dyn)`, `optional_type(int)`, `wrapper(int)`, `net.IP`. A single
-/// capital is a type parameter; a dotted name whose last part has a capital is an opaque type, unless it is a message
-/// that stands for a type: `google.protobuf.Struct`. None for other texts.
+/// Parses a type: `int`, `list(string)`, `map(string, dyn)`, `optional_type(int)`, `wrapper(int)`, `net.IP`. A single capital letter is
+/// a type parameter; a dotted name whose last part is capitalised is an opaque type, unless it is a message that maps to a type:
+/// `google.protobuf.Struct`. None for other texts.
 ///
 /// ```
 /// use admit_cel::parse_type;
@@ -22,7 +22,7 @@ pub fn parse_type(text: &str) -> Option<Type> {
     parse_type_of(&[], text)
 }
 
-/// The same where more names are known.
+/// Parses a type where more names are declared.
 pub(crate) fn parse_type_of(names: &TypeNames, text: &str) -> Option<Type> {
     if let Some((name, arguments)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) {
         let arguments = split_arguments(arguments).into_iter().map(|text| parse_type_of(names, text));
@@ -52,7 +52,7 @@ pub(crate) fn parse_type_of(names: &TypeNames, text: &str) -> Option<Type> {
     })
 }
 
-/// What a message of the protocol buffers' own package stands for.
+/// Returns the type for a message of the protocol buffers' own package.
 fn message_type(name: &str) -> Option<Type> {
     let wrapped = match name {
         "Any" | "Value" => return Some(Type::Dyn),

@@ -1,5 +1,4 @@
-//! Checks of rights as values: what is asked, of whom, and the answer. Who decides is the host's matter, behind
-//! [`Authorizer`].
+//! Represents authorization checks as values: the request, the user, and the decision. The host decides, through [`Authorizer`].
 
 use std::fmt;
 
@@ -10,13 +9,13 @@ use super::{Opaque, Value};
 pub struct Decision {
     /// Whether the subject may.
     pub allowed: bool,
-    /// Why, in the authorizer's words.
+    /// The reason, in the authorizer's words.
     pub reason: Box<str>,
-    /// Why the check could not be made.
+    /// Why the check failed.
     pub error: Option<Box<str>>,
 }
 
-/// Decides checks. It is asked while an expression is evaluated, so it must not block for long.
+/// Decides authorization checks. It is called during evaluation, so it must not block for long.
 ///
 /// ```
 /// use admit_cel::authorization::{Authorizer, Check, Decision, ResourceTarget, Subject, Target};
@@ -51,7 +50,7 @@ pub trait Authorizer: fmt::Debug {
     fn authorize(&self, check: &Check<'_>) -> Decision;
 }
 
-/// Whose rights are checked.
+/// The user whose rights are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject<'a> {
     /// The user of the request.
@@ -68,7 +67,7 @@ pub enum Subject<'a> {
 /// What the subject would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check<'a> {
-    /// Who would do it.
+    /// The user who would act.
     pub subject: Subject<'a>,
     /// `get`, `create`, and so on.
     pub verb: &'a str,
@@ -98,9 +97,9 @@ pub struct ResourceTarget<'a> {
     pub namespace: &'a str,
     /// The name of the object.
     pub name: &'a str,
-    /// As written, which may be no selector at all.
+    /// The selector as written, which may be invalid.
     pub field_selector: &'a str,
-    /// As written, which may be no selector at all.
+    /// The selector as written, which may be invalid.
     pub label_selector: &'a str,
 }
 
@@ -119,19 +118,19 @@ pub enum Authorization<'a> {
     Decision {
         /// Whether the subject may.
         allowed: bool,
-        /// Why.
+        /// The reason.
         reason: &'a str,
-        /// Why the check could not be made.
+        /// Why the check failed.
         error: Option<&'a str>,
     },
 }
 
-/// Who is asked, about whom.
+/// The authorizer, and the user to check.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker<'a> {
-    /// Who decides.
+    /// The authorizer.
     pub host: &'a dyn Authorizer,
-    /// Whose rights are asked about.
+    /// The user to check.
     pub subject: Subject<'a>,
 }
 

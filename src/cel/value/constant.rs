@@ -1,5 +1,5 @@
-//! Values that a program owns. A program cannot hold [`Value`]s of its own text, since those borrow; it holds these and
-//! lends them for as long as it lives.
+//! Represents values that a program owns. A program cannot hold [`Value`]s of its own text, since those borrow; it holds these and
+//! lends them while it lives.
 
 use super::entries::Slots;
 use super::{Duration, List, Map, Timestamp, Value};

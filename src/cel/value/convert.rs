@@ -1,4 +1,4 @@
-//! A value as JSON, as kube-apiserver converts results (`structpb`): times and durations as text, bytes as base64.
+//! Converts a value to JSON, as kube-apiserver converts results (`structpb`): times and durations as text, bytes as base64.
 
 use admit_apimachinery::go::base64;
 use bumpalo::Bump;
@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use super::{EvalError, Opaque, Value};
 
 impl<'a> Value<'a> {
-    /// The value as JSON, as CEL converts it: bytes are base64, timestamps RFC 3339, durations seconds (`1.5s`), and keys
-    /// of maps text; an absent optional is null. Integers stay integers, whatever their size.
+    /// Converts the value to JSON as CEL does: bytes become base64, timestamps RFC 3339, durations seconds (`1.5s`), and keys of maps
+    /// strings; an absent optional becomes null. Integers stay integers, whatever their size.
     ///
     /// ```
     /// use admit_cel::Value;
@@ -22,7 +22,7 @@ impl<'a> Value<'a> {
     ///
     /// # Errors
     ///
-    /// When the value, or a part of it, has no JSON form, or a document's part is not of its declared type.
+    /// If the value, or a part of it, has no JSON form, or a part of a document does not have its declared type.
     pub fn to_json(&self, arena: &'a Bump) -> Result<Json, EvalError> {
         Ok(match self {
             Self::Null | Self::Optional(None) => Json::Null,

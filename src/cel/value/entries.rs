@@ -1,5 +1,5 @@
-//! The entries of maps that are not a document's: found one by one where they are few, by their hash where they are
-//! many, so that neither making nor asking a large map takes time for every pair of keys.
+//! Stores the entries of maps that are not from a document: searched linearly if few, by hash if many, so that neither building nor
+//! querying a large map takes quadratic time.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use super::{EvalError, Map, Value};
 /// Up to this many entries looking at each is faster than hashing.
 const FEW: usize = 16;
 
-/// Keyed at random, so that nobody can choose keys that collide.
+/// Keyed at random, so that attackers cannot choose colliding keys.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// Entries with distinct keys, and their positions by the hashes of their keys.
@@ -37,7 +37,7 @@ pub struct Indexed<'a> {
 }
 
 impl<'a> Indexed<'a> {
-    /// In the order they were made.
+    /// Returns the entries in order of creation.
     #[must_use]
     pub const fn entries(&self) -> &'a [(Value<'a>, Value<'a>)] {
         self.entries
@@ -57,7 +57,7 @@ impl<'a> Indexed<'a> {
 pub(super) struct Slots(Box<[u32]>);
 
 impl Slots {
-    /// For keys by position; none where they are few.
+    /// Builds an index for keys by position; None if there are few.
     pub(super) fn of<'k>(count: usize, key: impl Fn(usize) -> Option<Value<'k>>) -> Self {
         if count <= FEW {
             return Self::default();
@@ -99,7 +99,7 @@ fn probe(slots: &[u32], key: &Value<'_>, is_it: impl Fn(usize) -> bool) -> Optio
     None
 }
 
-/// The places that a key may stand at, each once. INVARIANT: `count` is a power of two.
+/// Iterates over the slots that may contain a key, each once. INVARIANT: `count` is a power of two.
 fn places(count: usize, key: &Value<'_>) -> impl Iterator<Item = usize> {
     let mask = count.wrapping_sub(1);
     let start = usize::try_from(hash(key) & mask as u64).unwrap_or_default();
@@ -115,7 +115,7 @@ fn hash(key: &Value<'_>) -> u64 {
         (Value::Double(value), _) => HASHER.hash_one(value.to_bits()),
         (Value::Duration(span), _) => HASHER.hash_one(span),
         (Value::Timestamp(instant), _) => HASHER.hash_one((instant.seconds, instant.nanos)),
-        // Constants of these types may be keys of a literal; there is no map in which they are found.
+        // Literals may have constant keys of these types, which no map can look up.
         (Value::Bytes(bytes), _) => HASHER.hash_one(bytes),
         _ => 0,
     }

@@ -1,5 +1,5 @@
-//! `==`: within a type, across number types, and for documents as apiserver's `pkg/cel/common` has it (sets and map
-//! lists regardless of order, properties without declaration compared as JSON).
+//! Implements `==`: within a type, across number types, and for documents as apiserver's `pkg/cel/common` does (sets and map lists
+//! regardless of order, undeclared properties as JSON).
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use super::members::{Identity, positions};
 use super::{EvalError, List, Map, MapNode, Node, Opaque, Value, compare_int_double, compare_uint_double};
 use crate::types::{DeclField, DeclKind, DeclType, ListType, Type};
 
-/// Where parts of documents are decoded; without one they are compared as their JSON form suggests.
+/// The arena for decoding parts of documents; without one they are compared by their JSON form.
 type Arena<'a> = Option<&'a Bump>;
 
 impl<'a> Value<'a> {
@@ -95,7 +95,7 @@ fn lists<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalE
     }
 }
 
-/// Sets: every item of the right is one of the left, as that is written: 1 is not 1.0, and a text is no instant.
+/// Compares sets: every item of the right is one of the left, as written: 1 is not 1.0, and a string is no timestamp.
 fn contains_all<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalError> {
     let mut members = HashSet::with_capacity(a.len());
     for item in (0..a.len()).filter_map(|at| a.written(at)) {
@@ -110,7 +110,7 @@ fn contains_all<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool
     Ok(true)
 }
 
-/// An item of the right side; what is not of its declared type equals nothing.
+/// Returns an item of the right side; one that does not have its declared type equals nothing.
 fn of_right<'a>(list: &List<'a>, arena: Arena<'a>, at: usize) -> Result<Option<Value<'a>>, EvalError> {
     list.item(arena, at).or_else(|error| if error.is_final() { Err(error) } else { Ok(None) })
 }
@@ -225,7 +225,7 @@ fn opaques(a: &Opaque<'_>, b: &Opaque<'_>) -> Result<bool, EvalError> {
     }
 }
 
-/// Type values compare without their parameters: at run time there is one type of lists.
+/// Compares type values without their parameters: at run time there is one type of lists.
 fn same_type(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Opaque(a), Type::Opaque(b)) => a == b,

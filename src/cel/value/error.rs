@@ -1,8 +1,8 @@
-//! What can go wrong while evaluating; the texts are cel-go's, because users see them.
+//! Defines evaluation errors; the messages are cel-go's, because users see them.
 
 use std::fmt;
 
-/// A runtime error. Its text is built only when shown.
+/// A runtime error. Its message is built only when shown.
 ///
 /// ```
 /// use admit_cel::EvalError;
@@ -49,7 +49,7 @@ pub enum EvalError {
 }
 
 impl EvalError {
-    /// Whether the error ends the evaluation, whatever `&&`, `||` or a fold would make of it.
+    /// Whether the error ends the evaluation, so that neither `&&`, `||` nor a fold can absorb it.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         matches!(

@@ -1,5 +1,5 @@
-//! Strings of a document that expressions see as bytes, durations and timestamps: `byte`, `duration`, `date` and
-//! `date-time`, read as kube-openapi's `strfmt` reads them.
+//! Parses strings of a document that expressions see as bytes, durations and timestamps: `byte`, `duration`, `date` and `date-time`, as
+//! kube-openapi's `strfmt` parses them.
 
 use admit_apimachinery::go::base64::{self, Alphabet, Padding};
 use admit_apimachinery::go::duration;
@@ -45,7 +45,7 @@ fn formatted(layout: Layout, format: &str, text: &str) -> Result<Timestamp, Eval
 
 const NANOS: i64 = 1_000_000_000;
 
-/// Units by name; a name that is the last of its unit stands for every word that begins with it.
+/// Units by name; the last name of a unit matches every word that begins with it.
 const UNITS: &[(&[&str], i64)] = &[
     (&["ns", "nano"], 1),
     (&["us", "µs", "micro"], 1_000),

@@ -1,4 +1,4 @@
-//! Lists: one interface over the forms a list may have.
+//! Implements lists: one interface over all their representations.
 
 use bumpalo::Bump;
 
@@ -47,14 +47,14 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether there is no item.
+    /// Whether there are no items.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The item at `index`, none beyond the end. An item of a document that is not of its declared type is what its
-    /// JSON form suggests: calls see such lists only after its items were decoded.
+    /// Returns the item at `index`; None beyond the end. A document's item that does not have its declared type is read by its JSON
+    /// form: functions get such lists only after decoding.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
         self.item(None, index).ok().flatten()
@@ -92,8 +92,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether items can fail to be of their declared type although the document fits its schema: those whose text
-    /// is decoded.
+    /// Whether items may fail to have their declared type although the document is valid: those whose string is decoded.
     pub(crate) fn may_fail(&self) -> bool {
         let Self::Document { decl: Some(decl), .. } = self else { return false };
         let DeclKind::List { items, .. } = &decl.kind else { return false };
@@ -133,7 +132,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// How the list compares and how `+` joins it; atomic but for a document's sets and map lists.
+    /// Returns how the list is compared and how `+` joins it; atomic except for a document's sets and map lists.
     #[must_use]
     pub fn list_type(&self) -> &'a ListType {
         match self {

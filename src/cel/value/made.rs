@@ -1,11 +1,11 @@
-//! What mutations make: `Object{}` and its parts with any fields, and `JSONPatch{}` (apiserver `pkg/cel/mutation`).
+//! Represents the objects of mutations: `Object{}` and its parts with any fields, and `JSONPatch{}` (apiserver `pkg/cel/mutation`).
 
 use bumpalo::Bump;
 
 use super::{EvalError, Value};
 use crate::types::{PATCH, Type, runtime_name};
 
-/// An object of a type that only its name tells from others, with the fields that were set.
+/// An object of a mutation, whose type is only a name, with the fields that were set.
 ///
 /// ```
 /// use admit_cel::{Bindings, Env, Evaluation, Mode, Opaque, Value, Version};
@@ -75,7 +75,7 @@ impl<'a> Made<'a> {
         if self.type_name() == PATCH && name != "value" { Value::String("") } else { Value::Null }
     }
 
-    /// Whether a test finds the field: an empty text of a patch counts as none.
+    /// Whether a presence test finds the field: an empty string of a patch counts as absent.
     pub(crate) fn has(&self, name: &str) -> bool {
         match self.get(name) {
             Some(Value::String("")) if self.type_name() == PATCH && name != "value" => false,

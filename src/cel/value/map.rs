@@ -1,4 +1,4 @@
-//! Maps and objects: one interface over the forms they may have.
+//! Implements maps and objects: one interface over all their representations.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ use crate::types::{DeclField, DeclKind, DeclType, field_position};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Map<'a> {
-    /// Entries in the order they were made; keys are distinct.
+    /// Entries in order of creation; keys are distinct.
     Values(&'a [(Value<'a>, Value<'a>)]),
     /// The same for many entries.
     Indexed(&'a Indexed<'a>),
@@ -40,7 +40,7 @@ pub enum Map<'a> {
     Host(&'a dyn HostMap),
 }
 
-/// An object whose fields the caller computes when they are asked for (the `variables` of an admission policy).
+/// An object whose fields the caller computes on access (the `variables` of an admission policy).
 ///
 /// ```
 /// use admit_cel::{Bindings, Env, EvalError, Evaluation, HostMap, Map, Mode, Type, Value, Version};
@@ -71,7 +71,7 @@ pub enum Map<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait HostMap: fmt::Debug {
-    /// The value of a field; none where there is no such field. An error is the value of the selection.
+    /// Returns the value of a field; None if it does not exist. An error becomes the result of the selection.
     fn find<'a>(&'a self, name: &str) -> Option<Result<Value<'a>, EvalError>>;
 
     /// The fields' names, in the order in which expressions walk them.
@@ -102,19 +102,19 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Whether there is no entry.
+    /// Whether there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether it is a view, not something made.
+    /// Whether it is a view of a document.
     pub(crate) const fn is_document(&self) -> bool {
         matches!(self, Self::Document { .. } | Self::Host(_))
     }
 
-    /// The value of a key. An int, a uint and a whole double of equal value are the same key. A value of a document
-    /// that is not of its declared type is what its JSON form suggests; a host's that cannot be had is absent.
+    /// Returns the value of a key. An int, a uint and a whole double of equal value are the same key. A document's value that does not
+    /// have its declared type is read by its JSON form; a host's value that fails is absent.
     #[must_use]
     pub fn get(&self, key: &Value<'_>) -> Option<Value<'a>> {
         self.find(None, key).ok().flatten()
@@ -126,12 +126,11 @@ impl<'a> Map<'a> {
         self.entries(None).filter_map(Result::ok)
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     ///
     /// # Errors
     ///
-    /// When a document's value is not of its declared type, or the key of a declared map or object is no string, and
-    /// what a host says.
+    /// If a document's value does not have its declared type, the key of a declared map or object is not a string, or the host fails.
     pub fn try_get(&self, arena: &'a Bump, key: &Value<'_>) -> Result<Option<Value<'a>>, EvalError> {
         self.find(Some(arena), key)
     }
@@ -188,7 +187,7 @@ fn document_value<'a>(
     }
 }
 
-/// The name of a property in expressions, and the type of its value; none where the declared type does not show it.
+/// Returns the name of a property in expressions, and the type of its value; None where the declared type hides it.
 pub(super) fn declared_name<'a>(
     name: &'a str,
     decl: Option<&'a DeclType>,

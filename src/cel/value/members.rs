@@ -1,5 +1,4 @@
-//! Sets and map lists of a document: which items are the same, so that comparing and joining them takes time linear
-//! in their number.
+//! Matches equal items of sets and map lists in documents, so that comparing and joining them takes time linear in their number.
 
 use std::collections::HashMap;
 
@@ -24,16 +23,16 @@ enum Scalar<'a> {
     Other,
 }
 
-/// What tells an item from others: the item itself in a set, its key properties in a map list.
+/// What identifies an item: the item itself in a set, its key properties in a map list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity<'a>(Vec<Scalar<'a>>);
 
 impl<'a> Identity<'a> {
-    /// The identity of an item of a set, as the document has it.
+    /// Returns the identity of an item of a set, as in the document.
     ///
     /// # Errors
     ///
-    /// For what Go cannot look up, at which cel-go gives up.
+    /// For values that Go cannot hash, at which cel-go fails.
     pub(crate) fn of_member(item: &Value<'a>) -> Result<Self, EvalError> {
         let go_type = match item {
             Value::List(_) => "[]interface {}",

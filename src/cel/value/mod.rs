@@ -1,4 +1,4 @@
-//! Values: small and `Copy`, borrowing the decoded document, a program's constants or the evaluation's arena, all of
+//! Defines values: small and `Copy`, borrowing the decoded document, a program's constants or the evaluation's arena, all with the
 //! lifetime `'a`.
 //!
 //! | part | decides |
@@ -114,7 +114,7 @@ pub enum Value<'a> {
     Opaque(Opaque<'a>),
 }
 
-/// Values of Kubernetes' libraries, what mutations make, and the one message that stays a message.
+/// Values of Kubernetes' libraries, objects of mutations, and the one message that stays a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Opaque<'a> {
     /// An IP address.
@@ -137,11 +137,11 @@ pub enum Opaque<'a> {
     Made(&'a Made<'a>),
 }
 
-/// Room for that many parts of a value; what goes beyond it may still fail to find room.
+/// Reserves memory for that many parts of a value; adding more may still fail.
 ///
 /// # Errors
 ///
-/// When the arena's limit leaves none.
+/// If the arena's limit is exceeded.
 pub(crate) fn room<T>(
     arena: &bumpalo::Bump,
     count: usize,

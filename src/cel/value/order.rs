@@ -1,15 +1,15 @@
-//! The order of values: within a type, and across the number types.
+//! Orders values: within a type, and across the number types.
 
 use std::cmp::Ordering;
 
 use super::{EvalError, Opaque, Value};
 
 impl Value<'_> {
-    /// How two values are ordered.
+    /// Compares two values.
     ///
     /// # Errors
     ///
-    /// `no such overload` for values that have no common order, and cel-go's words for a NaN.
+    /// `no such overload` for values without a common order, and cel-go's error for a NaN.
     pub fn compare(&self, other: &Value<'_>) -> Result<Ordering, EvalError> {
         match (self, other) {
             (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(b)),
@@ -26,7 +26,7 @@ impl Value<'_> {
             (Value::Double(a), Value::Uint(b)) => {
                 compare_uint_double(*b, *a).map(Ordering::reverse).ok_or_else(nan)
             }
-            // cel-go asks for it before it looks at the other's type.
+            // cel-go checks for NaN before the other's type.
             (Value::Double(a), _) if a.is_nan() => Err(nan()),
             (Value::String(a), Value::String(b)) => Ok(a.cmp(b)),
             (Value::Bytes(a), Value::Bytes(b)) => Ok(a.cmp(b)),
@@ -36,8 +36,8 @@ impl Value<'_> {
         }
     }
 
-    /// Whether another value finds what has this key in a map: it is equal, no digit is lost between number types, and
-    /// an integer does not ask for a double.
+    /// Whether a look-up of another value finds this key in a map: they are equal, no digit is lost between number types, and an
+    /// integer does not look up a double.
     #[must_use]
     pub(crate) fn is_found_by(&self, other: &Value<'_>) -> bool {
         match (self, other) {
@@ -54,8 +54,8 @@ impl Value<'_> {
         }
     }
 
-    /// Looks for what has this key: for one of its own type first, then for the other integer; a double for an int, then
-    /// for a uint. `find` gives what has a key that its argument agrees to.
+    /// Looks up this key: first one of its own type, then the other integer type; a double first as int, then as uint. `find` returns
+    /// the entry whose key its argument accepts.
     pub(super) fn seek<T>(&self, find: impl Fn(&dyn Fn(&Value<'_>) -> bool) -> Option<T>) -> Option<T> {
         let found = find(&|known| {
             std::mem::discriminant(known) == std::mem::discriminant(self) && known.is_found_by(self)
@@ -69,11 +69,11 @@ impl Value<'_> {
         }
     }
 
-    /// The value as a key of a map: made or looked for.
+    /// Returns the value as a map key, for insertion or look-up.
     ///
     /// # Errors
     ///
-    /// For values whose form in cel-go has no hash.
+    /// For values whose representation in cel-go has no hash.
     pub(crate) fn as_key(&self) -> Result<&Self, EvalError> {
         match self {
             Value::Bytes(_) | Value::Opaque(Opaque::Semver(_)) => {

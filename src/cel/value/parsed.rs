@@ -1,4 +1,4 @@
-//! Texts that were read once and are values since: URLs, versions, and the formats that texts may be of.
+//! Represents values parsed from strings: URLs, versions, and named string formats.
 
 use std::cmp::Ordering;
 
@@ -68,18 +68,18 @@ impl Semver<'_> {
     }
 }
 
-/// Numbers come before texts; texts go by their bytes.
+/// Numbers sort before strings; strings by their bytes.
 fn identifier(text: &str) -> (bool, u64, &str) {
     let is_number = text.bytes().all(|b| b.is_ascii_digit());
     if is_number { (false, text.parse().unwrap_or(u64::MAX), "") } else { (true, 0, text) }
 }
 
-/// A named format of texts.
+/// A named string format.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedFormat {
-    /// As its values are shown: `DNS1123Label`.
+    /// The name of its values: `DNS1123Label`.
     pub name: &'static str,
-    /// What is wrong with a text.
+    /// Returns the errors in a string.
     pub(crate) check: fn(&str) -> Vec<String>,
     /// The length of the regular expression that a check is charged for.
     pub(crate) regex_length: u64,

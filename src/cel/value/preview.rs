@@ -1,4 +1,4 @@
-//! Values in CEL's own notation, shortened: for people who look into an evaluation.
+//! Formats values in CEL notation, shortened, for people who inspect an evaluation.
 
 use std::fmt::{self, Write};
 
@@ -6,12 +6,12 @@ use admit_apimachinery::go::{duration, float};
 
 use super::{List, Map, Opaque, Value};
 
-/// Stands for what did not fit.
+/// Marks where the text was cut off.
 const ELLIPSIS: char = '…';
 
 impl Value<'_> {
-    /// The value as a CEL expression would write it, cut off with `…` behind `max` bytes. Takes time for what is shown
-    /// only, however large the value.
+    /// Formats the value as a CEL expression, cut off with `…` after `max` bytes. The time depends only on what is shown, however large
+    /// the value.
     ///
     /// ```
     /// use admit_cel::{List, Value};
@@ -23,7 +23,7 @@ impl Value<'_> {
     #[must_use]
     pub fn preview(&self, max: usize) -> String {
         let mut out = Bounded { text: String::new(), max };
-        // Writing fails where the text is full, which the ellipsis says.
+        // Writing fails when the text is full, and the ellipsis marks that.
         if write(&mut out, self).is_err() {
             out.text.push(ELLIPSIS);
         }
@@ -31,7 +31,7 @@ impl Value<'_> {
     }
 }
 
-/// A text that takes so many bytes and no more.
+/// A text with a maximum length in bytes.
 struct Bounded {
     text: String,
     max: usize,

@@ -1,4 +1,4 @@
-//! Quantities as expressions see them: the number, and whether arithmetic made it.
+//! Represents quantities in expressions: the number, and whether arithmetic computed it.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub struct Quantity<'a> {
 }
 
 impl Quantity<'_> {
-    /// The number in billionths, of which every quantity that was read is a whole number; none where that does not fit.
+    /// Returns the number in billionths, in which every parsed quantity is an integer; None if that does not fit.
     ///
     /// ```
     /// use admit_cel::{Bindings, Env, Evaluation, Mode, Opaque, Value, Version};
@@ -32,7 +32,7 @@ impl Quantity<'_> {
         self.number.nanos()
     }
 
-    /// What `asInteger` gives; none where that fails. [`Self::nanos`] has an example.
+    /// Returns the result of `asInteger`; None if it fails. [`Self::nanos`] has an example.
     #[must_use]
     pub fn as_integer(&self) -> Option<i64> {
         self.number.as_integer()

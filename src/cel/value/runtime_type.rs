@@ -1,5 +1,5 @@
-//! The type a value has at run time, and its name in messages. Parameters are erased, as in cel-go: every list is a
-//! `list`, every map a `map`.
+//! Represents the type of a value at run time, and its name in messages. Parameters are erased, as in cel-go: every list is a `list`,
+//! every map a `map`.
 //!
 //! ```
 //! use admit_cel::{Type, Value, runtime_type};

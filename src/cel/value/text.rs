@@ -1,4 +1,4 @@
-//! Values as text: how Go prints them inside error texts (`%v`).
+//! Formats values as Go prints them inside error messages (`%v`).
 
 use admit_apimachinery::go::{duration, float};
 
@@ -6,7 +6,7 @@ use super::runtime_type;
 use super::{List, Map, Opaque, Value};
 
 impl Value<'_> {
-    /// The value as Go's `%v` prints it. Shows also what JSON cannot hold, such as a type or an address.
+    /// Formats the value as Go's `%v` does. Also covers what JSON cannot hold, such as a type or an address.
     #[must_use]
     pub fn go_text(&self) -> String {
         match self {
@@ -40,7 +40,7 @@ impl Value<'_> {
         }
     }
 
-    /// The text of a number or time, as `string()` has it; none of other values.
+    /// Returns the text of a number or time, as `string()` does; None for other values.
     pub(crate) fn number_text(&self) -> Option<String> {
         Some(match self {
             Self::Int(i) => i.to_string(),

@@ -1,5 +1,5 @@
-//! What a node of a document is through its declared type: the counterpart of apiserver's
-//! `pkg/cel/common/valuesunstructured.go`, with its error texts.
+//! Reads a node of a document through its declared type: the counterpart of apiserver's `pkg/cel/common/valuesunstructured.go`, with
+//! its error messages.
 
 use bumpalo::Bump;
 
@@ -19,8 +19,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// With an arena the same. Without one a node that is not of its declared type, and one that is a byte string,
-    /// which an arena would have to hold, is what its JSON form suggests.
+    /// Converts a node, like `from_node` if there is an arena. Without one, a node that does not have its declared type, and a byte
+    /// string, which would need the arena, are read by their JSON form.
     pub(super) fn from_node_in(
         arena: Option<&'a Bump>,
         node: Node<'a>,

@@ -1,4 +1,4 @@
-//! The entries of a map, one after the other, whatever the form of the map.
+//! Iterates over the entries of a map in any representation.
 
 use std::slice;
 

@@ -1,19 +1,19 @@
-//! What was found of one policy, and what of it is accepted.
+//! Defines the results for one policy: what was found, and which of it is accepted.
 
 use admit_analysis::attack::{Attacked, Finding};
 use admit_policy::manifest::Position;
 
 use crate::cli::Exit;
 
-/// One policy.
+/// The results for one policy.
 #[derive(Debug)]
 pub(in crate::cli) struct Answer {
     pub(in crate::cli) policy: String,
     pub(in crate::cli) file: String,
     pub(in crate::cli) at: Position,
-    /// Without what is accepted.
+    /// The findings that are not accepted.
     pub(in crate::cli) attacked: Attacked,
-    /// Each with the reason for which it is.
+    /// Accepted findings, each with the reason.
     pub(in crate::cli) accepted: Vec<(Finding, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! The requests that attacks start from: cases of suites, and objects that are created.
+//! Collects the requests that attacks start from: cases of suites, and creations of objects.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cli::load;
 use crate::cli::process::Fault;
 
-/// What suites and files give.
+/// The requests and the accepted findings that suites and files give.
 #[derive(Debug, Default)]
 pub(super) struct Given {
     pub(super) asks: Vec<Ask>,
@@ -20,10 +20,10 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// Of the suites among `documents`, those at `suites`, and the objects at `filenames`.
+    /// Reads the suites among `documents`, those at `suites`, and the objects at `filenames`.
     ///
     /// # Errors
-    /// For what cannot be read, or is no suite.
+    /// When a file cannot be read, or is not a suite.
     pub(super) fn read(
         documents: &[Document],
         suites: &[PathBuf],

@@ -1,4 +1,4 @@
-//! `admit attack`: what gets past policies, each as a pair of a request that is denied and one that is admitted.
+//! `admit attack`: finds requests that bypass policies, each as a pair of a denied request and an admitted one.
 
 mod answer;
 mod given;
@@ -148,7 +148,7 @@ impl AttackArgs {
         Ok(answers)
     }
 
-    /// The policies that are attacked: those of the files that are no definitions.
+    /// Returns the policies to attack: those of the files that are not among the definitions.
     fn attacked<'d>(&self, documents: &'d [Document]) -> Result<Vec<&'d Document>, Fault> {
         let beside = load::policy_documents(&self.definitions)?;
         let is_beside = |document: &Document| {
@@ -175,7 +175,7 @@ impl AttackArgs {
         Ok(policies.into_iter().filter(is_wanted).collect())
     }
 
-    /// Both requests of each pair, each with what the engine says of it.
+    /// Writes both requests of each pair as cases of a suite, with the decisions of the engine.
     fn write_suite(&self, file: &Path, answers: &[Answer], bindings: &[Document]) -> Result<(), Fault> {
         let mut cases = Vec::new();
         for answer in answers {

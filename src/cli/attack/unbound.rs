@@ -1,11 +1,11 @@
-//! Bindings for policies that no binding names, as those of libraries are: whoever installs them binds them.
+//! Creates bindings for policies that no binding names, such as those of libraries, whose users write the bindings.
 
 use std::collections::HashSet;
 
 use admit_policy::manifest::Document;
 use serde_json::{Value, json};
 
-/// For each such policy one that denies everywhere, with all params where the policy takes some.
+/// Creates, for each such policy, a binding that denies everywhere, with all params if the policy takes some.
 pub(super) fn bindings(documents: &[Document]) -> Vec<Document> {
     let of_kind = |kind: &'static str| {
         documents.iter().filter(move |document| document.value.get("kind").is_some_and(|own| own == kind))

@@ -1,5 +1,5 @@
-//! A log file that makes room for itself: at its greatest size it gets a name that tells when it ended, and the log goes on
-//! in a new file. Old files go by their number and age. Sizes, names and what the limits mean are those of kube-apiserver's
+//! Writes a log file with rotation: at its maximum size it is renamed to a name with the current time, and the log continues
+//! in a new file. Old files are deleted by their number and age. Sizes, names and limits are those of kube-apiserver's
 //! audit log.
 
 use std::fs::{self, File, OpenOptions};
@@ -11,22 +11,22 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
-/// How an old file says when it ended, in UTC.
+/// The format of the end time in the name of an old file, in UTC.
 const ENDED: &str = "%Y-%m-%dT%H-%M-%S%.3f";
 const DAY: i64 = 24 * 60 * 60;
 
-/// How large the files get, and how many there may be.
+/// The limits for the size and the number of files.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Limits {
-    /// Bytes of a file.
+    /// The largest size of a file in bytes.
     pub(in crate::cli) size: u64,
-    /// Old files; 0 for any number.
+    /// The most old files; 0 for any number.
     pub(in crate::cli) backups: usize,
     /// Days for which old files are kept; 0 for ever.
     pub(in crate::cli) days: u32,
 }
 
-/// The file that the log goes to now, and its place.
+/// The current log file, with its path.
 #[derive(Debug)]
 pub(super) struct Rotated {
     path: PathBuf,
@@ -36,7 +36,7 @@ pub(super) struct Rotated {
 }
 
 impl Rotated {
-    /// Goes on in the file that is there.
+    /// Opens the log, appending to an existing file.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -55,13 +55,13 @@ impl Rotated {
         Ok(())
     }
 
-    /// The name of a file that ends now: `audit-2026-11-24T20-18-00.123.log`.
+    /// Returns the name of a file that ends now: `audit-2026-11-24T20-18-00.123.log`.
     fn ended(&self, now: Timestamp) -> PathBuf {
         let (stem, extension) = self.names();
         let mut at = now;
         loop {
             let path = self.path.with_file_name(format!("{stem}-{}{extension}", at.strftime(ENDED)));
-            // What ended within the same moment is not overwritten.
+            // A file that ended in the same millisecond is not overwritten.
             match at.checked_add(jiff::SignedDuration::from_millis(1)) {
                 Ok(later) if path.exists() => at = later,
                 _ => return path,
@@ -69,14 +69,14 @@ impl Rotated {
         }
     }
 
-    /// What the names of old files begin and end with.
+    /// Returns the prefix and the suffix of the names of old files.
     fn names(&self) -> (String, String) {
         let text = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let extension = self.path.extension().map(|extension| format!(".{}", extension.to_string_lossy()));
         (text(self.path.file_stem()), extension.unwrap_or_default())
     }
 
-    /// Removes the old files that are too many or too old.
+    /// Deletes old files that are too many or too old.
     fn tidy(&self, now: Timestamp) {
         let (stem, extension) = self.names();
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -150,7 +150,7 @@ mod tests {
         let limits = Limits { size: 10, backups: 2, days: 0 };
         let mut log = Rotated::open(&path, limits).unwrap();
         assert_eq!(old(folder.path()).len(), 2);
-        // One is larger than a file may be: it has one for itself.
+        // A line that is longer than the size limit has a file of its own.
         for line in ["12345\n", "678\n", "1\n", "123456789012345\n", "2\n"] {
             log.write_all(line.as_bytes()).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Generates the load: each connection posts one review after the other, until the number of requests or the time is
+//! Generates the load: each connection posts one review after the other, until the number of requests or the time limit is
 //! reached.
 
 use std::io;
@@ -21,10 +21,10 @@ use super::report::{ConnectError, Failure, Tally};
 use super::review::Review;
 use super::target::Target;
 
-/// After the end of a time, requests may still start so long: what is due last, a moment before it, would fail otherwise
+/// How long requests may still start after the time limit: otherwise the last ones, due a moment before it, would fail
 /// on any machine that wakes late.
 const LATENESS: Duration = Duration::from_millis(250);
-/// Between two attempts of a connection that cannot be made.
+/// The delay between two attempts to connect.
 const RECONNECT: Duration = Duration::from_millis(20);
 
 /// The parameters of a run.
@@ -34,12 +34,12 @@ pub(super) struct Load {
     pub(super) requests: Option<u64>,
     pub(super) duration: Option<Duration>,
     pub(super) concurrency: u16,
-    /// Requests a second.
+    /// Requests per second.
     pub(super) rate: Option<u32>,
     pub(super) timeout: Duration,
 }
 
-/// What the answer says, as far as it is looked at.
+/// The fields of a response that are read.
 #[derive(Deserialize)]
 struct Answer {
     response: Verdict,
@@ -51,24 +51,24 @@ struct Verdict {
     allowed: bool,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Run {
     load: Arc<Load>,
-    /// None where each request follows an answer.
+    /// None if each request follows a response.
     pace: Option<Pace>,
-    /// How many there are, where that is known before.
+    /// The total number of requests, if it is known in advance.
     count: Option<u64>,
-    /// From then on none is started, where a time was given.
+    /// No request is started after this time, if there is a time limit.
     end: Option<Instant>,
     /// The number of the next request.
     next: AtomicU64,
     stop: CancellationToken,
 }
 
-/// A connection, and the task that carries it.
+/// A connection, and the task that drives it.
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
-    /// Aborted with the value.
+    /// Aborted when the value is dropped.
     _task: JoinSet<()>,
 }
 
@@ -77,9 +77,9 @@ impl Load {
     /// the duration. Requests that were due within the time and found no free connection count as failed.
     ///
     /// # Errors
-    /// When the system gives no thread for the clock of `rate`.
+    /// When the thread for the clock of `rate` cannot be started.
     pub(super) async fn run(self: Arc<Self>, stop: CancellationToken) -> io::Result<(Tally, Duration)> {
-        // At a rate, a time is a count as well.
+        // A rate and a time limit give the number of requests.
         let within = self.rate.zip(self.duration).map(|(rate, time)| u64::from(rate) * time.as_secs());
         let count = self.requests.or(within);
         let pace = self.rate.map(|rate| Pace::start(rate, count.unwrap_or(u64::MAX), stop.clone()));
@@ -125,7 +125,7 @@ impl Run {
         tally
     }
 
-    /// The number of the next request and when it was due, once that time has come; nothing when the run is over.
+    /// Waits until the next request is due; returns its number and the time when it was due. None when the run is over.
     async fn due(&self) -> Option<(u64, Option<Instant>)> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         if self.stop.is_cancelled() || self.count.is_some_and(|count| number >= count) {
@@ -139,7 +139,7 @@ impl Run {
         (!over).then_some((number, due))
     }
 
-    /// Posts one review; whether it was allowed.
+    /// Posts one review, and returns whether it was allowed.
     async fn one(
         &self,
         number: u64,
@@ -156,7 +156,7 @@ impl Run {
         answered
     }
 
-    /// The connection that was kept, as long as the other side keeps it too; else a new one.
+    /// Returns the kept connection if it is still open, or else a new one.
     async fn usable(&self, kept: Option<Connection>, tally: &mut Tally) -> Result<Connection, Failure> {
         if let Some(mut kept) = kept
             && kept.sender.ready().await.is_ok()
@@ -168,14 +168,14 @@ impl Run {
             Ok(made) => Ok(made),
             Err(why) => {
                 tally.not_connected(&why);
-                // Else a refused connection would be tried as often as the processor can.
+                // Otherwise refused connections would be retried without a pause.
                 sleep(RECONNECT).await;
                 Err(Failure::Connect)
             }
         }
     }
 
-    /// A new connection, or why there is none.
+    /// Connects to the endpoint.
     async fn connect(&self) -> Result<Connection, ConnectError> {
         let stream = self.load.target.connect().await?;
         let (sender, carried) = handshake(TokioIo::new(stream)).await?;

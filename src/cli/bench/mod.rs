@@ -1,4 +1,4 @@
-//! `admit bench`: measures the latency and throughput of an admission webhook, ours or another's.
+//! `admit bench`: measures the latency and throughput of an admission webhook, this program's or another one.
 //!
 //! ```text
 //! review ──► Load: N connections, each one request at a time ──► Tally per connection ──► Report ──► render

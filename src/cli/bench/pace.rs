@@ -15,17 +15,17 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug)]
 pub(super) struct Pace {
     begin: Instant,
-    /// A second.
+    /// Requests per second.
     rate: u32,
     /// One permit for each request that is due.
     due: Arc<Semaphore>,
 }
 
 impl Pace {
-    /// Starts the clock, which ends after `count` requests or when `stop` says so.
+    /// Starts the clock, which ends after `count` requests or when `stop` is cancelled.
     ///
     /// # Errors
-    /// When the system gives no thread.
+    /// When the thread cannot be started.
     pub(super) fn start(rate: u32, count: u64, stop: CancellationToken) -> io::Result<Self> {
         let begin = Instant::now();
         let due = Arc::new(Semaphore::new(0));
@@ -33,7 +33,7 @@ impl Pace {
         thread::Builder::new().name("pace".to_owned()).spawn(move || {
             let mut told = 0;
             while told < count && !stop.is_cancelled() {
-                // A wake that comes late finds several due.
+                // After a late wake-up, several requests are due.
                 while told < count && begin + offset(told, rate) <= Instant::now() {
                     clock.add_permits(1);
                     told += 1;
@@ -44,9 +44,9 @@ impl Pace {
         Ok(Self { begin, rate, due })
     }
 
-    /// Waits until request `number` is due, and tells since when it is.
+    /// Waits until request `number` is due, and returns the time since when it is.
     pub(super) async fn wait(&self, number: u64) -> Instant {
-        // Never closed: what waits at the end is told to stop.
+        // The semaphore is never closed; waiters at the end are cancelled.
         if let Ok(permit) = self.due.acquire().await {
             permit.forget();
         }

@@ -1,4 +1,4 @@
-//! The results of a benchmark, as numbers and as text.
+//! Collects the results of a benchmark, and formats them as JSON and as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 
 use crate::telemetry::with_causes;
 
-/// Latencies are kept in microseconds with this many digits; none is longer than a minute.
+/// Latencies are recorded in microseconds with this many significant digits, up to a minute.
 const DIGITS: u8 = 3;
 const LONGEST: u64 = 60_000_000;
 const QUANTILES: &[(&str, f64)] = &[("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Why there is no connection.
+/// Why a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
     #[error(transparent)]
@@ -27,18 +27,18 @@ pub(super) enum ConnectError {
 /// Why a request got no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Failure {
-    /// No connection, or no TLS.
+    /// The TCP connection or the TLS handshake failed.
     Connect,
-    /// The connection ended before the answer did.
+    /// The connection ended before the response was complete.
     Broken,
     Timeout,
-    /// An answer with another status than 200.
+    /// A response with another status than 200.
     Status(u16),
-    /// The body is no AdmissionReview.
+    /// The body is not an AdmissionReview.
     Malformed,
-    /// The answer names another request.
+    /// The response has the uid of another request.
     Uid,
-    /// No connection was free before the end of the time.
+    /// No connection was free before the time limit.
     NotStarted,
 }
 
@@ -56,16 +56,16 @@ impl Failure {
     }
 }
 
-/// Results of one connection, or of all together.
+/// The results of one connection, or of all together.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     allowed: u64,
     denied: u64,
     connections: u64,
     failures: BTreeMap<Failure, u64>,
-    /// Why the first connection of those that could not be made could not.
+    /// Why the first failed connection failed.
     trouble: Option<String>,
-    /// In microseconds; made with the first answer.
+    /// Latencies in microseconds; created with the first response.
     latencies: Option<Histogram<u64>>,
 }
 
@@ -97,7 +97,7 @@ impl Tally {
         self.trouble.get_or_insert_with(|| why.to_string());
     }
 
-    /// The number of requests, answered or not.
+    /// Returns the number of requests, answered or not.
     pub(super) fn requests(&self) -> u64 {
         self.allowed + self.denied + self.all_failed()
     }
@@ -113,7 +113,7 @@ impl Tally {
             *self.failures.entry(*failure).or_default() += count;
         }
         if let (Some(all), Some(more)) = (self.latencies(), &other.latencies) {
-            // Of the same bounds, so that every value has a place.
+            // Both histograms have the same bounds, so every value fits.
             let _ = all.add(more);
         }
     }
@@ -130,7 +130,7 @@ impl Tally {
     }
 }
 
-/// A finished run.
+/// The results of a finished run.
 #[derive(Debug)]
 pub(super) struct Report<'t> {
     url: &'t str,
@@ -159,7 +159,7 @@ impl<'t> Report<'t> {
         self.tally.requests()
     }
 
-    /// How many failed and, where a connection could not be made, why not.
+    /// Returns how many requests failed and, if a connection failed, why.
     pub(super) fn complaint(&self) -> String {
         let told = format!("{} of {} requests failed", self.failed(), self.requests());
         match &self.tally.trouble {
@@ -173,7 +173,7 @@ impl<'t> Report<'t> {
         answered / self.took.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// Name and milliseconds; nothing where nothing was answered.
+    /// Returns the name and the milliseconds of each percentile; empty if no request was answered.
     fn latencies(&self) -> Vec<(&'static str, f64)> {
         let answered = self.tally.latencies.as_ref().filter(|latencies| !latencies.is_empty());
         let Some(latencies) = answered else { return Vec::new() };
@@ -191,7 +191,7 @@ impl<'t> Report<'t> {
         let failures: BTreeMap<String, u64> =
             failures.iter().map(|(failure, count)| (failure.label(), *count)).collect();
         let quantiles: BTreeMap<&str, f64> = self.latencies().into_iter().collect();
-        // Powers of two of microseconds: what a Prometheus histogram would show.
+        // Buckets are powers of two of microseconds, as in a Prometheus histogram.
         let histogram: Vec<Value> = latencies
             .iter()
             .flat_map(|all| all.iter_log(1, 2.0))

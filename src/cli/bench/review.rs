@@ -1,4 +1,4 @@
-//! The AdmissionReview that is posted: one prepared text, in which each request gets a uid of its own.
+//! Prepares the AdmissionReview that is posted: its JSON is serialized once, and each request gets a uid of its own.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -13,12 +13,12 @@ use crate::cli::load;
 use crate::cli::process::Fault;
 
 const POD: &str = include_str!("pod.json");
-/// The form of the uids that API servers use. Its length is that of every uid made from it.
+/// A uid of the form that API servers use; all uids have its length.
 const UID: &str = "bench000-0000-4000-8000-000000000000";
-/// Where the number of the request stands in it.
+/// The range of the request's number in it.
 const NUMBER: Range<usize> = 24..36;
 
-/// Why a file holds no AdmissionReview that can be posted.
+/// Why a file has no AdmissionReview that can be posted.
 #[derive(Debug, thiserror::Error)]
 enum ReviewError {
     #[error(transparent)]
@@ -35,7 +35,7 @@ enum ReviewError {
     MissingUid,
 }
 
-/// An AdmissionReview as text, in two parts around the uid.
+/// An AdmissionReview as JSON, in two parts around the uid.
 #[derive(Debug)]
 pub(super) struct Review {
     before: String,
@@ -43,10 +43,10 @@ pub(super) struct Review {
 }
 
 impl Review {
-    /// The review in `file`, JSON or YAML, or the one that is built in.
+    /// Reads the review in `file`, JSON or YAML, or the built-in one.
     ///
     /// # Errors
-    /// When the file cannot be read, or holds no AdmissionReview.
+    /// When the file cannot be read, or is not an AdmissionReview.
     pub(super) fn read(file: Option<&Path>) -> Result<Self, Fault> {
         let text = file.map_or_else(|| Ok(POD.to_owned()), load::text)?;
         let no_review = |reason: ReviewError| {
@@ -65,7 +65,7 @@ impl Review {
         Ok(Self { before: before.to_owned(), after: after.to_owned() })
     }
 
-    /// The uid of the request with this number.
+    /// Returns the uid of the request with this number.
     pub(super) fn uid(number: u64) -> String {
         let mut uid = UID.get(..NUMBER.start).unwrap_or_default().to_owned();
         // Writing to a string cannot fail. 48 bits are more than any run has requests.
@@ -73,7 +73,7 @@ impl Review {
         uid
     }
 
-    /// The whole text of a request.
+    /// Returns the body of a request.
     pub(super) fn body(&self, uid: &str) -> Bytes {
         let mut text = String::with_capacity(self.before.len() + uid.len() + self.after.len());
         text.push_str(&self.before);
@@ -83,9 +83,9 @@ impl Review {
     }
 }
 
-/// The one document that `text` is, read within the bounds of all that comes from outside.
+/// Parses `text` as one document, with the limits for untrusted input.
 fn single(text: &str) -> Result<Value, ReviewError> {
-    // JSON is YAML, but far quicker to read as what it is.
+    // JSON is valid YAML, but its own parser is far quicker.
     if let Ok(document) = json::parse(text.as_bytes()) {
         return Ok(document.value);
     }

@@ -1,4 +1,4 @@
-//! The endpoint under test: its parsed URL, and the certificate authorities to trust.
+//! Connects to the endpoint under test: parses its URL, and sets up the certificate authorities to trust.
 
 use std::fmt::Display;
 use std::io;
@@ -17,19 +17,19 @@ use tokio_rustls::client::TlsStream;
 use crate::cli::process::Fault;
 use crate::outside;
 
-/// What was typed about certificates.
+/// The flags about certificates.
 #[derive(Debug)]
 pub(super) struct Trust {
     pub(super) authority: Option<PathBuf>,
-    /// Certificate and key.
+    /// The client certificate and its key.
     pub(super) client: Option<(PathBuf, PathBuf)>,
     pub(super) server_name: Option<String>,
 }
 
-/// An endpoint that connections can be made to.
+/// An endpoint to connect to.
 pub(super) struct Target {
     address: String,
-    /// For the `Host` header.
+    /// The value of the `Host` header.
     pub(super) authority: String,
     pub(super) path: String,
     name: ServerName<'static>,
@@ -38,7 +38,7 @@ pub(super) struct Target {
 
 impl Target {
     /// # Errors
-    /// When `url` is no `https` URL, or a file of `trust` cannot be used.
+    /// When `url` is not an `https` URL, or a file of `trust` cannot be used.
     pub(super) fn new(url: &str, trust: &Trust) -> Result<Self, Fault> {
         let wrong = |reason: &dyn Display| Fault::usage(format!("cannot post to `{url}`: {reason}"));
         let uri: Uri = url.parse().map_err(|error: http::uri::InvalidUri| wrong(&error))?;
@@ -59,7 +59,7 @@ impl Target {
     }
 
     /// # Errors
-    /// When there is no connection, or the other side's certificate is not trusted.
+    /// When the connection fails, or the server's certificate is not trusted.
     pub(super) async fn connect(&self) -> io::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(&self.address).await?;
         stream.set_nodelay(true)?;

@@ -1,4 +1,4 @@
-//! The flags of `check` and `explain` that describe the request: its user, namespace, operation and subresource.
+//! Defines the flags of `check` and `explain` that describe the request: its user, namespace, operation and subresource.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ pub(in crate::cli) struct AskedArgs {
     validate: Validate,
 }
 
-/// What a request asks for.
+/// The operations that a request can have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Asked {
     #[value(name = "CREATE")]
@@ -59,7 +59,7 @@ enum Asked {
     Delete,
 }
 
-/// Which part of an object a request is about.
+/// The part of an object that a request is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Part {
     /// A change of the status, which leaves all else as it is there before
@@ -100,7 +100,7 @@ enum Validate {
 }
 
 impl AskedArgs {
-    /// Creations by a user.
+    /// Creates the arguments for creations by a user.
     pub(in crate::cli) fn by(
         namespace: String,
         user: String,
@@ -119,7 +119,7 @@ impl AskedArgs {
         }
     }
 
-    /// By which flag what is applied has to be there before, if by any.
+    /// Returns the flag, if any, for which every object needs an old one, such as `--operation UPDATE`.
     pub(super) fn must_replace(&self) -> Result<Option<String>, Fault> {
         let subresource = self.subresource.map(Subresource::from);
         match (subresource, self.operation) {
@@ -167,7 +167,7 @@ impl AskedArgs {
     fn access(&self) -> Result<Option<Arc<AccessAnswers>>, Fault> {
         let Some(file) = &self.authorizer else { return Ok(None) };
         let list = load::value(file)?;
-        // A list of its own, or a file that has nothing but it.
+        // A document with the key `authorizer`, or a file that is the list itself.
         let answers = AccessAnswers::read(list.get("authorizer").unwrap_or(&list));
         answers
             .map(|answers| Some(Arc::new(answers)))

@@ -1,5 +1,5 @@
-//! Finds the lines of fields in manifests. Objects are held without the places of their fields, so the file of an object
-//! that something is said about is read again.
+//! Finds the lines of fields in manifests. Objects are held without the positions of their fields, so the file of an object
+//! is read again when something about it is reported.
 
 use std::fs;
 
@@ -7,10 +7,10 @@ use admit_policy::manifest::{Document, Position};
 
 use crate::cli::load;
 
-/// Bytes of a file that is read again; findings in longer ones stand at their object.
+/// The longest file in bytes that is read again; findings in longer ones point at the object.
 const LONGEST: u64 = 4 << 20;
 
-/// The documents of the file that was asked about last: findings come file by file.
+/// The documents of the file that was read last: findings come file by file.
 #[derive(Debug, Default)]
 pub(super) struct Fields {
     file: String,
@@ -18,8 +18,8 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Where `field` of the object at `at` stands, in Kubernetes' notation, or the nearest one around it that is written. None
-    /// where the file cannot be read again, as with standard input, or has another object there by now.
+    /// Returns the position of `field` (in Kubernetes' notation) of the object at `at`, or of the nearest parent that is written.
+    /// None if the file cannot be read again, as with standard input, or has another object there by now.
     pub(super) fn position(&mut self, file: &str, at: Position, field: &str) -> Option<Position> {
         if self.file != file {
             self.documents = documents(file).unwrap_or_default();

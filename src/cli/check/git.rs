@@ -1,4 +1,4 @@
-//! Asks the `git` on the PATH about revisions, and reads manifests as they were at one.
+//! Runs the `git` on the PATH to resolve revisions and to read manifests at a revision.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,11 +8,10 @@ use admit_policy::manifest::Document;
 use crate::cli::load;
 use crate::cli::process::Fault;
 
-/// Calls `take` with each document of the same `paths` as they were at `revision`. A path that did not exist then has
-/// none.
+/// Calls `take` with each document of `paths` as it was at `revision`. A path that did not exist then has none.
 ///
 /// # Errors
-/// When there is no git, no repository or no such revision, or a file then was no manifest; and what `take` answers.
+/// When there is no git, no repository or no such revision, or a file was not a manifest; and the errors of `take`.
 pub(super) fn each_document(
     revision: &str,
     paths: &[PathBuf],
@@ -48,7 +47,7 @@ pub(super) fn each_document(
     Ok(())
 }
 
-/// With the remedy where the history was left out, as CI services do that clone only what they build.
+/// Returns the error for an unknown revision, with the remedy for shallow clones, which CI services make.
 fn no_revision(revision: &str, folder: &Path) -> Fault {
     let shallow =
         run(folder, &["rev-parse", "--is-shallow-repository"]).is_ok_and(|said| said.trim() == "true");
@@ -61,7 +60,7 @@ fn no_revision(revision: &str, folder: &Path) -> Fault {
     Fault::usage(format!("`{revision}` is no git revision of `{}`{remedy}", folder.display()))
 }
 
-/// The commit that `revision` leads to, tags included, in the repository of `folder`.
+/// Resolves `revision`, tags included, to a commit of the repository of `folder`.
 ///
 /// # Errors
 /// When there is no git, no repository or no such revision.
@@ -71,7 +70,7 @@ pub(in crate::cli) fn commit(revision: &str, folder: &Path) -> Result<String, Fa
     found.map(|found| found.trim().to_owned()).map_err(|_| no_revision(revision, folder))
 }
 
-/// Object and path of a line of `ls-tree`: `100644 blob OBJECT<tab>PATH`.
+/// Splits a line of `ls-tree` into object and path: `100644 blob OBJECT<tab>PATH`.
 fn entry(line: &str) -> Option<(&str, &str)> {
     let (head, name) = line.split_once('\t')?;
     let mut words = head.split(' ');
@@ -79,7 +78,7 @@ fn entry(line: &str) -> Option<(&str, &str)> {
     (kind == "blob").then_some((object, name))
 }
 
-/// What `git` prints in `folder`.
+/// Runs `git` in `folder`, and returns its standard output.
 ///
 /// # Errors
 /// When it cannot be run, or fails.

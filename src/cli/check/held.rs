@@ -1,4 +1,4 @@
-//! Holds the objects of manifests in compact form while they are decided, since there may be as many as in a cluster.
+//! Holds the objects of manifests in compact form until they are decided, since there may be as many as in a cluster.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use crate::cli::process::Fault;
 
-/// Bytes of all objects together, packed, and of those beside them that are held as they were read: four hundred thousand objects of
-/// 2.5 kB.
+/// The largest number of bytes for all objects, packed and unpacked: enough for four hundred thousand objects of 2.5 kB.
 const MAX_HELD: usize = 1 << 30;
 
 /// The objects of manifests, in order.
@@ -27,7 +26,7 @@ pub(super) struct Store {
 #[derive(Debug)]
 pub(super) struct Room(usize);
 
-/// An object, and where it stands.
+/// An object with its position.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) file: Arc<str>,
@@ -35,11 +34,11 @@ pub(super) struct Held {
     object: Packed,
 }
 
-/// A value takes three to ten times the memory of its text.
+/// A packed object: parsed, it takes three to ten times the memory of its JSON.
 #[derive(Debug)]
 enum Packed {
     Text(Box<str>),
-    /// One that its text is not read back as: nested deeper than JSON is read.
+    /// An object that cannot be parsed back from JSON, since it is nested too deeply.
     Whole(Arc<Value>),
 }
 
@@ -52,10 +51,10 @@ impl Store {
         Self { objects: Vec::new(), configuration: Vec::new(), room: Room(most) }
     }
 
-    /// Adds an object; a suite that stands beside them is none.
+    /// Adds an object; test suites among the manifests are skipped.
     ///
     /// # Errors
-    /// When that is more than is held.
+    /// When the memory budget is exceeded.
     pub(super) fn add(&mut self, document: Document) -> Result<(), Fault> {
         if Suite::is(&document.value) {
             return Ok(());
@@ -73,10 +72,10 @@ impl Store {
 }
 
 impl Room {
-    /// For what is held besides `object`, read from `held`: it itself, unpacked.
+    /// Charges the budget for an unpacked copy of `object`, read from `held`.
     ///
     /// # Errors
-    /// When that is more than is held.
+    /// When the memory budget is exceeded.
     pub(super) fn unpacked(&mut self, held: &Held, object: &Value) -> Result<(), Fault> {
         self.take(weight::of(object), &held.file, held.position)
     }
@@ -94,16 +93,16 @@ impl Room {
 }
 
 impl Held {
-    /// The object itself.
+    /// Returns the object, unpacked.
     pub(super) fn object(&self) -> Arc<Value> {
         match &self.object {
-            // Was read back once, when it was packed.
+            // The JSON was parsed once when it was packed.
             Packed::Text(text) => serde_json::from_str(text).map(Arc::new).unwrap_or_default(),
             Packed::Whole(value) => Arc::clone(value),
         }
     }
 
-    /// `message` as a mistake of the object as a whole.
+    /// Creates an error with `message` about the object as a whole.
     pub(super) fn mistake(&self, message: String) -> LoadError {
         LoadError { file: Arc::clone(&self.file), position: self.position, field: String::new(), message }
     }

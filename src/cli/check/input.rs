@@ -1,5 +1,4 @@
-//! The inputs of `check` and `explain` (new objects, old objects, policies), and how the objects are submitted to the
-//! policies.
+//! Reads the inputs of `check` and `explain` (new objects, old objects, policies), and submits the objects to the policies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,7 +21,7 @@ use crate::cli::process::{self, Fault};
 use crate::cli::progress::Progress;
 use crate::cli::{Exit, conversion, load};
 
-/// Manifests and what they are applied to.
+/// The arguments that name manifests and what they are applied to.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct InputArgs {
     /// Manifests to apply: files, folders (`./...` too), `-` for standard input
@@ -51,7 +50,7 @@ pub(in crate::cli) struct InputArgs {
     #[command(flatten)]
     pub(in crate::cli) plugins: OfflinePluginArgs,
 
-    /// The objects are there: nothing is asked of plugins that let them in.
+    /// Whether the objects exist already, so that admission plugins are not called for them.
     #[arg(skip)]
     are_there: bool,
 }
@@ -60,46 +59,46 @@ pub(in crate::cli) struct InputArgs {
 #[derive(Debug)]
 pub(in crate::cli) struct Inputs {
     pub(in crate::cli) set: PolicySet,
-    /// Old objects that have no new one.
+    /// Old objects that no new one replaces.
     pub(in crate::cli) left: Vec<Identity>,
     new: Vec<Held>,
     old: Vec<Held>,
-    /// Of each new object, the old one that it replaces.
+    /// The index of the old object that each new one replaces.
     replaced: Vec<Option<usize>>,
-    /// The objects that decisions about others look up.
+    /// The objects that are looked up for decisions about others.
     existing: Vec<Arc<Value>>,
     namespace: String,
     options: Options,
-    /// What could not be read of folders or of a cluster, which was told.
+    /// What could not be read of folders or of a cluster, which was reported.
     pub(in crate::cli) unread: Vec<String>,
-    /// What the policies were read from.
+    /// The documents of policies and definitions.
     pub(in crate::cli) policies: Vec<Document>,
 }
 
 impl Inputs {
-    /// Decides about the pairs.
+    /// Creates the rehearsal that decides about the pairs.
     pub(in crate::cli) fn rehearsal(&self) -> Rehearsal<'_> {
         Rehearsal::new(&self.set, self.existing.iter().cloned(), self.options.clone()).knowing(&BuiltinKinds)
     }
 
-    /// How many new objects there are.
+    /// Returns the number of new objects.
     pub(in crate::cli) fn count(&self) -> usize {
         self.new.len()
     }
 
-    /// The new objects in order, each with the old one that it replaces.
+    /// Returns the new objects in order, each with the old one that it replaces.
     pub(in crate::cli) fn pairs(&self) -> impl Iterator<Item = Pair> {
         let known = self.set.documents();
         self.new.iter().zip(&self.replaced).enumerate().filter_map(move |(position, (new, replaced))| {
             let new = new.object();
-            // What it is was told before, or nothing is decided.
+            // An object without an identity was reported before, and is not decided.
             let identity = Identity::of(&new, known, &self.namespace).ok()?;
             let old = replaced.and_then(|old| self.old.get(old)).map(Held::object);
             Some(Pair::new(identity, position, &new, old.as_ref(), known))
         })
     }
 
-    /// Where the new object of a pair stands: file and line.
+    /// Returns the file and the line of the new object of a pair.
     pub(in crate::cli) fn place(&self, pair: &Pair) -> (String, Position) {
         let held = self.new.get(pair.position);
         held.map(|held| (held.file.to_string(), held.position)).unwrap_or_default()
@@ -107,7 +106,7 @@ impl Inputs {
 }
 
 impl InputArgs {
-    /// Objects as they stand, decided by `policies` as `asked` says.
+    /// Creates arguments for objects that exist already, decided by `policies` as `asked` says.
     pub(in crate::cli) fn standing(
         filenames: Vec<PathBuf>,
         policies: Vec<PathBuf>,
@@ -126,12 +125,12 @@ impl InputArgs {
         }
     }
 
-    /// Where definitions and policies may stand, and the old objects.
+    /// Returns the paths that may contain definitions and policies, and those of old objects.
     pub(super) fn definitions(&self) -> Vec<PathBuf> {
         [&self.policies, &self.filenames, &self.old].into_iter().flatten().cloned().collect()
     }
 
-    /// The objects of manifests.
+    /// Reads the objects of manifests.
     pub(in crate::cli) fn read(&self) -> Result<Inputs, Fault> {
         let paths =
             [&self.filenames, &self.old, &self.policies].into_iter().flatten().chain(&self.asked.authorizer);
@@ -182,7 +181,7 @@ impl InputArgs {
         Ok(Inputs { unread, ..inputs })
     }
 
-    /// The objects of the cluster that `kubeconfig` names, as far as the policies speak of them.
+    /// Reads the objects of the cluster of `kubeconfig` that the policies match.
     pub(super) fn read_live(
         &self,
         kubeconfig: &Path,
@@ -197,7 +196,7 @@ impl InputArgs {
         self.read_stored(|set| live::read(kubeconfig, context, set, exceptions))
     }
 
-    /// The objects that `read` finds of those that the policies speak of.
+    /// Takes from `read` the stored objects that the policies match.
     pub(in crate::cli) fn read_stored(
         &self,
         read: impl FnOnce(&PolicySet) -> Result<Live, Fault>,
@@ -242,7 +241,7 @@ impl InputArgs {
         Ok(Inputs { left, new, old, replaced, existing, namespace, options, set, unread, policies })
     }
 
-    /// Has the quotas among what exists charged with one new object after the other.
+    /// Charges the quotas among the existing objects with one new object after the other.
     fn charging(
         &self,
         set: PolicySet,
@@ -250,7 +249,7 @@ impl InputArgs {
         given: Vec<Arc<Value>>,
         old: &[Held],
     ) -> PolicySet {
-        // The last of one name counts.
+        // The last quota of a name counts.
         let mut quotas: BTreeMap<(String, String), Arc<Value>> = BTreeMap::new();
         for quota in given {
             let text = |pointer: &str| pointer::text(&quota, pointer).to_owned();
@@ -266,7 +265,7 @@ impl InputArgs {
         set.plugging(Arc::new(charging))
     }
 
-    /// The object with the namespace that it goes to.
+    /// Sets the namespace that the object goes to.
     fn placed(&self, object: Arc<Value>, set: &PolicySet) -> Arc<Value> {
         let namespace = Identity::of(&object, set.documents(), &self.asked.namespace).map(|of| of.namespace);
         let Some(namespace) = namespace.ok().filter(|namespace| !namespace.is_empty()) else { return object };
@@ -280,7 +279,7 @@ impl InputArgs {
         object
     }
 
-    /// What is in force: the policies, and what of `configuration` is.
+    /// Compiles what is in force: the policies, and those of the documents of `configuration` that count.
     fn set(&self, policies: &[Document], configuration: &[Document]) -> Result<PolicySet, Fault> {
         let of_manifests = apply::in_force(configuration, policies);
         let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
@@ -289,7 +288,7 @@ impl InputArgs {
         Ok(load::as_of_now(set).converting(conversion::offline))
     }
 
-    /// Finds of each new object the old one.
+    /// Finds the old object of each new one.
     fn paired(&self, new: &mut Store, old: &mut Store, set: &PolicySet) -> Result<Paired, Fault> {
         let (Store { objects: new, room, .. }, Store { objects: old, room: room_of_old, .. }) = (new, old);
         let mut pairing = Pairing::new(set.documents(), &self.asked.namespace);
@@ -348,21 +347,21 @@ impl InputArgs {
     }
 }
 
-/// New objects beside old ones.
+/// The result of pairing new objects with old ones.
 struct Paired {
     replaced: Vec<Option<usize>>,
     left: Vec<Identity>,
     existing: Vec<Arc<Value>>,
 }
 
-/// Where the object stands that has the same name as a later one.
+/// Returns the position of the earlier object if a later one has the same name.
 fn earlier(error: &PairError, new: &[Held]) -> String {
     let PairError::Duplicate { first, .. } = error else { return String::new() };
     let first = new.get(*first);
     first.map(|first| format!(", at {}:{}", first.file, first.position.line)).unwrap_or_default()
 }
 
-/// Manifests are input, unlike policies.
+/// Makes an unreadable manifest a usage error: manifests are input, unlike policies.
 fn unreadable(fault: Fault) -> Fault {
     Fault { exit: Exit::Usage, ..fault }
 }

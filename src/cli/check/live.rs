@@ -1,4 +1,4 @@
-//! Lists the objects of a live cluster that policies match, page by page. Only reads.
+//! Lists the objects of a live cluster that policies match, page by page. It only reads.
 //!
 //! ```text
 //! policies ──which resources──► discovery ──► lists, page by page ──► objects to decide about
@@ -22,10 +22,10 @@ use crate::cli::client;
 use crate::cli::process::Fault;
 use crate::cli::progress::Progress;
 
-/// Objects of one page, as kubectl asks for them.
+/// The number of objects of one page, as kubectl requests them.
 const PAGE: u32 = 500;
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-/// How long one answer may take: a page of large objects over a slow line.
+/// The timeout for one response: enough for a page of large objects over a slow line.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What was read from a cluster.
@@ -33,11 +33,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(in crate::cli) struct Live {
     /// The objects to decide about.
     pub(super) objects: Store,
-    /// Namespaces and params that are looked up, and are not to be decided about themselves.
+    /// Namespaces and params that are only looked up.
     pub(super) beside: Store,
-    /// The CRDs of kinds among them.
+    /// The CRDs of the kinds of these objects.
     pub(super) definitions: Vec<Document>,
-    /// The exceptions that lie in the cluster, where they are asked for.
+    /// The exceptions that are stored in the cluster, if they were requested.
     pub(super) exceptions: Vec<PolicyException>,
     /// What could not be read.
     pub(super) unread: Vec<String>,
@@ -48,14 +48,14 @@ pub(in crate::cli) struct Live {
 struct Resource {
     kind: GroupVersionKind,
     plural: String,
-    /// The policies speak of it; else it is only looked up.
+    /// Whether its objects are decided; otherwise they are only looked up.
     decided: bool,
 }
 
-/// Reads what the policies of `set` speak of from the cluster that `kubeconfig` names.
+/// Reads the objects that the policies of `set` match from the cluster that `kubeconfig` names.
 ///
 /// # Errors
-/// When there is no such cluster, it does not answer at all, or has more than is held.
+/// When there is no such cluster, it does not answer at all, or its objects exceed the memory budget.
 pub(super) fn read(
     kubeconfig: &Path,
     context: Option<&str>,
@@ -72,7 +72,7 @@ pub(super) fn read(
     })
 }
 
-/// The same of the cluster of `client`, with the `exceptions` that lie there if they are asked for.
+/// Does the same with `client`, and also reads the `exceptions` that are stored in the cluster if they are requested.
 ///
 /// # Errors
 /// As [`read`].
@@ -105,7 +105,7 @@ pub(in crate::cli) async fn read_from(
 }
 
 impl Live {
-    /// What is to be listed: in a version that policies name, so that nothing is to be converted, or that the server prefers.
+    /// Returns the resources to list, in a version that policies name, so that nothing is converted, or that the server prefers.
     async fn resources(&mut self, client: &Client, set: &PolicySet) -> Result<Vec<Resource>, Fault> {
         let silent = |error: NoAnswer| Fault::usage(format!("the cluster does not answer: {error}"));
         let mut found: Vec<Resource> = Vec::new();
@@ -138,7 +138,7 @@ impl Live {
         Ok(found)
     }
 
-    /// All objects of a resource; the inner error is what the server refused.
+    /// Lists all objects of a resource; the inner error is the server's refusal.
     async fn list(
         &mut self,
         client: &Client,
@@ -154,7 +154,7 @@ impl Live {
         .await
     }
 
-    /// Adds the exceptions of a kind, where the cluster serves it.
+    /// Adds the exceptions of a kind, if the cluster serves it.
     async fn except(&mut self, client: &Client, kind: &str) -> Result<(), Fault> {
         let resource = Resource {
             kind: GroupVersionKind::new("policies.admit.dev", "v1", kind),
@@ -181,8 +181,8 @@ impl Live {
         Ok(())
     }
 
-    /// Adds the definition of a resource that has one, unless the files have it. Who may not read it has its objects taken as
-    /// they are, which is told.
+    /// Adds the CRD of a resource that has one, unless the files contain it. Without permission to read it, the objects are taken
+    /// as they are, and that is reported.
     async fn define(&mut self, client: &Client, set: &PolicySet, resource: &Resource) {
         let group = &resource.kind.group;
         let is_known = set.documents().crd_of(&resource.kind).is_some();
@@ -201,7 +201,7 @@ impl Live {
                 self.definitions
                     .push(Document::unwritten(format!("{DEFINITIONS}/{name}").into(), definition));
             }
-            // Served by somebody else than the API server itself.
+            // Served by an aggregated API server.
             Ok(None) => {}
             Err(error) => self.unread.push(format!("cannot read the definition {name}: {error}")),
         }
@@ -216,7 +216,7 @@ impl Resource {
     }
 }
 
-/// Hands each object of a resource over, page by page; the inner error is what the server refused.
+/// Passes each object of a resource on, page by page; the inner error is the server's refusal.
 async fn each(
     client: &Client,
     resource: &Resource,
@@ -238,7 +238,7 @@ async fn each(
         let items = items.unwrap_or_default();
         let is_empty = items.is_empty();
         for mut item in items {
-            // The items of a list leave out what it says itself.
+            // The items of a list omit apiVersion and kind.
             if let Value::Object(fields) = &mut item {
                 fields.insert("apiVersion".to_owned(), resource.kind.api_version().into());
                 fields.insert("kind".to_owned(), resource.kind.kind.as_str().into());
@@ -255,7 +255,7 @@ async fn each(
     }
 }
 
-/// Adds what is to be listed of one group and version, and was not in an earlier version.
+/// Adds the resources of one group and version that are to be listed, and were not found in an earlier version.
 fn take(found: &mut Vec<Resource>, set: &PolicySet, resources: APIResourceList) {
     let (group, version) = resources.group_version.split_once('/').unwrap_or(("", &resources.group_version));
     for APIResource { name, kind, verbs, .. } in resources.resources {
@@ -271,20 +271,20 @@ fn take(found: &mut Vec<Resource>, set: &PolicySet, resources: APIResourceList) 
     }
 }
 
-/// The policies, those that change objects among them.
+/// Returns the validating and the mutating policies.
 fn policies(set: &PolicySet) -> impl Iterator<Item = &Policy> {
     let mutating = set.mutating_policies().map(|(policy, _)| policy.common());
     set.policies().map(|(policy, _)| policy).chain(mutating)
 }
 
-/// Whether a policy or a definition among the files speaks of the resource.
+/// Whether a policy or a definition among the files is about the resource.
 fn speaks_of(set: &PolicySet, group: &str, resource: &str) -> bool {
     let defines = set.documents().crds().iter().map(|crd| crd.definition());
     policies(set).any(|policy| policy.constraints.speak_of(group, resource))
         || defines.into_iter().any(|of| of.group == group && of.names.plural == resource)
 }
 
-/// Whether a resource of the group is to be listed, as far as can be told before it says what it has.
+/// Whether resources of the group may have to be listed, before its discovery document is read.
 fn speaks_of_group(set: &PolicySet, group: &str) -> bool {
     let of_group = |policy: &Policy| {
         let is_param = policy.param_kind.as_ref().is_some_and(|kind| kind.group == group);
@@ -293,20 +293,20 @@ fn speaks_of_group(set: &PolicySet, group: &str) -> bool {
     policies(set).any(of_group) || set.documents().crds().iter().any(|crd| crd.definition().group == group)
 }
 
-/// Namespaces for selectors, and params. Roles are not: who may do what is asked of files (`--authorizer`).
+/// Whether objects of the kind are looked up: Namespaces for selectors, and params. Roles are read from files (`--authorizer`).
 fn is_looked_up(set: &PolicySet, kind: &GroupVersionKind) -> bool {
     set.looks_up(kind) && kind.group != "rbac.authorization.k8s.io"
 }
 
-/// What is in the place of an answer of the API server.
+/// Why there is no response of the API server.
 #[derive(Debug, thiserror::Error)]
 enum NoAnswer {
     #[error("the list changed more than the server remembers while it was read; run this again")]
     Gone,
-    /// In the server's words.
+    /// The server refused, with its message.
     #[error("{0}")]
     Refused(String),
-    /// There is no such thing, in its words.
+    /// The server answered 404, with its message.
     #[error("{0}")]
     NotFound(String),
     #[error("{0}")]
@@ -315,12 +315,12 @@ enum NoAnswer {
     Request(#[from] kube::core::request::Error),
     #[error("no answer within {} seconds", PATIENCE.as_secs())]
     Timeout,
-    /// Who answers so would be asked for ever.
+    /// Such a server would be queried for ever.
     #[error("a page without objects says that more follow")]
     EmptyPage,
 }
 
-/// An answer in time, or in short what is in its place.
+/// Waits for a response, with a timeout, and shortens errors.
 async fn within<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Result<T, NoAnswer> {
     match timeout(PATIENCE, asked).await {
         Ok(Ok(answer)) => Ok(answer),
@@ -334,7 +334,7 @@ async fn within<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Resul
     }
 }
 
-/// The same, where what is asked for may not exist.
+/// Does the same, with `None` if the object does not exist.
 async fn within_or_none<T>(
     asked: impl Future<Output = Result<T, kube::Error>>,
 ) -> Result<Option<T>, NoAnswer> {

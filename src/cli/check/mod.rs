@@ -1,4 +1,4 @@
-//! `admit check`: shows what applying manifests would give, compared with the objects that were there before.
+//! `admit check`: shows the results of applying manifests, compared with the objects that existed before.
 //!
 //! Reads the new objects, the old ones (from files or from a git revision) and the policies; the policy package pairs
 //! the objects and decides. There may be as many objects as in a cluster: they are read one by one, held in compact
@@ -107,7 +107,7 @@ impl CheckArgs {
         }
     }
 
-    /// One run for each group of releases that agree.
+    /// Runs once for each group of releases with the same results.
     fn by_release(&self, asked: &Limited<'_>) -> Result<Exit, Fault> {
         if !matches!(self.output, Format::Text | Format::Json) {
             return Err(Fault::usage("--kube-versions writes text or json"));
@@ -124,7 +124,7 @@ impl CheckArgs {
         })
     }
 
-    /// Decides, and tells one object after the other.
+    /// Decides, and reports one object after the other.
     fn decided(&self, tell: &mut dyn FnMut(&str)) -> Result<Exit, Fault> {
         let inputs = match &self.kubeconfig {
             Some(kubeconfig) => {
@@ -158,7 +158,7 @@ impl CheckArgs {
             && set.documents().crds().is_empty();
         tell(&drawing.rest(&Rest { left: &inputs.left, undecided }));
         let refused = if drawing.refused() == 0 { Exit::Expected } else { Exit::Differs };
-        // What was not looked at may be refused.
+        // Objects that could not be read might be rejected.
         Ok(if inputs.unread.is_empty() { refused } else { Exit::Usage })
     }
 }

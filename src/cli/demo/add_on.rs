@@ -1,5 +1,5 @@
-//! Simulates the surroundings of an ObservabilityAddon: a hub that asks for it, Deployments of collectors, a Service
-//! for Prometheus, and two collectors that report through this crate, as real ones do.
+//! Simulates the surroundings of an ObservabilityAddon: a hub that requests it, Deployments of collectors, a Service
+//! for Prometheus, and two collectors that report with this crate's reporter, as real ones do.
 
 use std::time::Duration;
 
@@ -21,19 +21,19 @@ use crate::controllers::observability::failures::Failures;
 use crate::controllers::observability::report::{Report, Reporter};
 use crate::controllers::observability::vocabulary::{Meaning, Vocabulary};
 
-/// Times that a collector forwards in one step: failures are told at the third in a row.
+/// How often a collector forwards in one step: a failure is reported after the third in a row.
 const FORWARDS: u32 = 5;
 
-/// What the collectors come to.
+/// The results of the collectors' forwarding.
 #[derive(Clone, Copy, Debug)]
 enum Forwarding {
     Rests,
     Works,
-    /// The platform's fails, that of user workloads works.
+    /// The platform collector fails, and that of user workloads works.
     Fails,
 }
 
-/// What becomes of an add-on, and what it says then.
+/// A step of the demo, with the condition that the add-on reports after it.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     /// Progressing.
@@ -42,7 +42,7 @@ enum Step {
     Forward,
     /// Degraded: nothing reaches the hub.
     Fail,
-    /// Degraded: the rollout does not come about.
+    /// Degraded: the rollout fails.
     RollOutBadly,
     /// Disabled.
     Disable,
@@ -96,7 +96,7 @@ impl Step {
     }
 }
 
-/// Plays all of it.
+/// Takes the add-on through all steps.
 pub(super) async fn run(stage: &Stage, collectors: Client, vocabulary: &'static Vocabulary) {
     let forwarding = watch::Sender::new(Forwarding::Rests);
     let reporter = Reporter::new(collectors, vocabulary);
@@ -131,7 +131,7 @@ async fn play(stage: &Stage, vocabulary: &Vocabulary, forwarding: &watch::Sender
     }
 }
 
-/// Whether the add-on of this cluster says `reason` in its aggregate.
+/// Whether the add-on of this cluster has the aggregate reason `reason`.
 async fn says(stage: &Stage, vocabulary: &Vocabulary, reason: Option<&str>) -> bool {
     let api: Api<ObservabilityAddon> = Api::namespaced(stage.admin.clone(), SPOKE_NAMESPACE);
     let Ok(Some(found)) = api.get_opt(NAME).await else { return false };
@@ -171,7 +171,7 @@ async fn take(stage: &Stage, step: Step, number: u64) -> Result<(), kube::Error>
     }
 }
 
-/// The hub asks for the add-on; the spoke's is made by its controller.
+/// Writes the add-on of the hub; the controller creates that of the spoke.
 async fn ask(stage: &Stage, enable: bool) -> Result<(), kube::Error> {
     let add_on = json!({
         "apiVersion": "observability.open-cluster-management.io/v1beta1", "kind": "ObservabilityAddon",
@@ -187,7 +187,7 @@ fn prometheus() -> Value {
     })
 }
 
-/// Nothing runs Deployments here; what is told of them is.
+/// Creates a Deployment. No Deployments run here, only their status is written.
 fn deployment(name: &str, number: u64) -> Value {
     let (labels, image) = (json!({"app": name}), format!("collector.invalid/collector:{number}"));
     json!({
@@ -202,7 +202,7 @@ fn deployment(name: &str, number: u64) -> Value {
     })
 }
 
-/// The newest version does not come about.
+/// Marks the newest rollout of a Deployment as failed.
 async fn fail(stage: &Stage, name: &str) -> Result<(), kube::Error> {
     let api: Api<Deployment> = Api::namespaced(stage.admin.clone(), SPOKE_NAMESPACE);
     let generation = api.get(name).await?.metadata.generation;
@@ -218,12 +218,12 @@ async fn fail(stage: &Stage, name: &str) -> Result<(), kube::Error> {
     api.patch_status(name, &PatchParams::default(), &patch).await.map(drop)
 }
 
-/// A collector, as far as its add-on hears of it.
+/// A collector, reduced to the reports that it sends to its add-on.
 struct Collector<'a> {
     reporter: &'a Reporter,
     vocabulary: &'static Vocabulary,
     component: &'static str,
-    /// The platform's, which fails when forwarding does.
+    /// Whether it is the platform's collector, which fails when forwarding does.
     own: bool,
 }
 
@@ -244,11 +244,11 @@ impl Collector<'_> {
             if !failures.is_told(meaning) {
                 continue;
             }
-            // The vocabularies have words for both.
+            // Every vocabulary has reasons for both.
             let Ok(report) = Report::of(self.vocabulary, self.component, meaning, message) else { return };
             match self.reporter.report(&report).await {
                 Ok(outcome) => debug!(component = self.component, %outcome, "a collector reported"),
-                // Four writers share the add-on; on a busy machine they may meet more often than one report bears.
+                // Four writers share the add-on; on a busy machine they may conflict more often than one report retries.
                 Err(error) if error.remedy() == Remedy::Reread => debug!(%error, "a collector reports again"),
                 Err(error) => stage.tell("report as a collector", Err(error)),
             }

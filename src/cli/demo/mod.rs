@@ -37,22 +37,22 @@ use crate::controllers::observability::vocabulary::Vocabulary;
 use crate::private;
 use crate::telemetry::with_causes;
 
-/// Namespace of what belongs to no system's own place.
+/// The namespace of objects that have no prescribed one.
 const NAMESPACE: &str = "demo";
-/// The namespace that the hub, which is this server, has for this cluster.
+/// The namespace on the hub, which is this server, for this cluster.
 const CLUSTER: &str = "cluster1";
-/// Where Prometheus' Service comes and goes.
+/// The Service of Prometheus, which is created and deleted.
 const PROMETHEUS: &str = "prometheus";
-/// As whom objects are applied.
+/// The field manager of applied objects.
 const MANAGER: &str = "admit-demo";
-/// What a step leads to is waited for, so that no state is passed over on a busy machine; not for ever: somebody may keep it from coming.
+/// How long to wait for the result of a step, so that no state is skipped on a busy machine. Limited, since somebody may prevent it.
 const LONGEST: Duration = Duration::from_mins(1);
-/// Times that it is looked for in the time of one step.
+/// How often the result is polled in the time of one step.
 const LOOKS: u32 = 5;
-/// Different troubles that are told; those after that are of the same kind, with other numbers in them.
+/// The most different errors that are logged; later ones are of the same kind, with other numbers in them.
 const MOST_TOLD: usize = 100;
 
-/// What was typed about the demo.
+/// The flags of the demo.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Demo")]
 pub(super) struct DemoArgs {
@@ -63,21 +63,21 @@ pub(super) struct DemoArgs {
     demo: Option<u16>,
 }
 
-/// A demo that was asked for.
+/// A demo that was requested.
 pub(super) struct Demo {
     step: Duration,
     vocabulary: &'static Vocabulary,
 }
 
-/// Whom the demo acts as.
+/// The clients that the demo uses.
 pub(super) struct Actors {
     pub(super) admin: Client,
-    /// Those who may not speak for an endpoint operator.
+    /// The collectors' client, which may not report for an endpoint operator.
     pub(super) collectors: Client,
 }
 
 impl DemoArgs {
-    /// Lets the controllers know what is demonstrated, where they were told nothing else.
+    /// Sets the flags of the controllers for the demo, unless they were given.
     ///
     /// # Errors
     /// When the payload cannot be written into the folder `state`.
@@ -102,7 +102,7 @@ impl DemoArgs {
     }
 }
 
-/// A folder of manifests, for the primer.
+/// Writes a folder of manifests for the primer.
 fn payload(folder: &Path) -> std::io::Result<()> {
     private::make_folder(folder)?;
     for (name, manifest) in operators::payload() {
@@ -112,7 +112,7 @@ fn payload(folder: &Path) -> std::io::Result<()> {
 }
 
 impl Demo {
-    /// Starts it. `controlling` goes when it has ended: what it removes then goes through the API server.
+    /// Starts the demo. `controlling` is dropped after it has ended, so that its clean-up still reaches the API server.
     pub(super) fn start(
         self,
         parts: &mut Supervisor<Fault>,
@@ -129,7 +129,7 @@ impl Demo {
         });
     }
 
-    /// Goes on until `stop`, whatever goes wrong: it is told, and tried again with the next step.
+    /// Runs until `stop`. Errors are logged, and the step is repeated.
     async fn run(self, actors: Actors, stop: CancellationToken) {
         let Actors { admin, collectors } = actors;
         let stage = Stage { admin, step: self.step, stop, told: Arc::default() };
@@ -146,22 +146,22 @@ impl Demo {
     }
 }
 
-/// What the parts of the demo share.
+/// The state that the parts of the demo share.
 struct Stage {
     admin: Client,
     step: Duration,
     stop: CancellationToken,
-    /// What was told, so that it is told once.
+    /// Errors that were logged, so that each is logged once.
     told: Arc<Mutex<Vec<String>>>,
 }
 
 impl Stage {
-    /// Whether there is something to be done after `time`: not when all is over by then.
+    /// Waits for `time`; false if the demo was stopped meanwhile.
     async fn pause(&self, time: Duration) -> bool {
         self.stop.run_until_cancelled(sleep(time)).await.is_some()
     }
 
-    /// Has the server have `object` as it is here.
+    /// Applies `object` with server-side apply.
     async fn apply(&self, plural: &str, object: &Value) -> Result<(), kube::Error> {
         let object: DynamicObject =
             serde_json::from_value(object.clone()).map_err(kube::Error::SerdeError)?;
@@ -181,7 +181,7 @@ impl Stage {
         }
     }
 
-    /// Tells what went wrong, once.
+    /// Logs an error, once.
     fn tell(&self, doing: &str, done: Result<(), impl std::error::Error + 'static>) {
         let Err(error) = done else { return };
         let error = with_causes(&error);

@@ -35,7 +35,7 @@ const fn report(holds: [bool; 3], reason: &'static str, message: &'static str) -
     Report { conditions, reason, message }
 }
 
-/// The manifests, by name.
+/// Returns the manifests by name.
 pub(super) fn payload() -> [(&'static str, Value); 2] {
     [SILENT, REPORTING].map(|name| {
         let manifest = json!({
@@ -49,7 +49,7 @@ pub(super) fn payload() -> [(&'static str, Value); 2] {
     })
 }
 
-/// Reports once it is primed, one report a step.
+/// Reports each state in turn, one per step, after the ClusterOperator was created.
 pub(super) async fn run(stage: &Stage) {
     for said in ROUND.iter().cycle() {
         if !stage.pause(stage.step).await {

@@ -16,32 +16,32 @@ use crate::telemetry::with_causes;
 
 /// Name of the pipeline, and of its application.
 const NAME: &str = "demo";
-/// Databases of the application and of the inventory, and who has them.
+/// The databases of the application and of the inventory.
 const APP: &str = "app";
 const INVENTORY: &str = "inventory";
 const USER: &str = "demo";
-/// Hosts of the inventory, and how many of them a bad moment leaves in the table: more are missing then than the 5 % that may be, and
-/// fewer than the half beyond which nothing is compared.
+/// The number of hosts in the inventory, and of those that stay in the table after a loss: more are missing then than the 5 % that are
+/// tolerated, and fewer than the half beyond which nothing is compared.
 const HOSTS: u32 = 100;
 const LEFT: u32 = 80;
 
-/// What becomes of a pipeline, and its state then.
+/// A step of the demo, with the state of the pipeline after it.
 #[derive(Clone, Copy, Debug)]
 enum Action {
-    /// `INITIAL_SYNC`: some of the hosts come.
+    /// `INITIAL_SYNC`: some of the hosts are in the table.
     Begin,
     /// VALID.
     Fill,
     /// INVALID.
     Lose,
-    /// NEW, and `INITIAL_SYNC`: the old table is shown meanwhile.
+    /// NEW, and `INITIAL_SYNC`: the view shows the old table meanwhile.
     Rebuild,
     /// REMOVED.
     Remove,
 }
 
 impl Action {
-    /// The state; none where there is no pipeline.
+    /// Returns the state after this step, or `None` if there is no pipeline then.
     fn leads_to(self) -> Option<State> {
         match self {
             Self::Begin | Self::Rebuild => Some(State::InitialSync),
@@ -71,9 +71,9 @@ enum Error {
     Api(#[from] kube::Error),
 }
 
-/// Plays all of it, where there is a PostgreSQL to be had.
+/// Takes a pipeline through all steps, if PostgreSQL is installed.
 pub(super) async fn run(stage: &Stage) {
-    // One that is starting has to be waited for, to be ended.
+    // A server that is still starting must be waited for, so that it can be stopped.
     let postgres = match Postgres::start().await {
         Ok(postgres) => postgres,
         Err(error) => {
@@ -89,13 +89,13 @@ pub(super) async fn run(stage: &Stage) {
             break;
         }
     }
-    // Its database goes now, and with it all that it had to clean up.
+    // Its database is removed next, and with it all that the controller would clean up.
     let left = leave(stage).await;
     stage.tell("remove the pipeline", left);
     postgres.end().await;
 }
 
-/// Acts again and again until it has led where it leads to: a table that is not there yet cannot be filled. Whether to go on.
+/// Repeats a step until the pipeline has the wanted state: a table that does not exist yet cannot be filled. False if stopped.
 async fn reach(stage: &Stage, postgres: &Postgres, action: Action, number: u64) -> bool {
     let since = Instant::now();
     loop {
@@ -110,7 +110,7 @@ async fn reach(stage: &Stage, postgres: &Postgres, action: Action, number: u64) 
     }
 }
 
-/// Databases as the platform hands them over, and what tells the controllers of them.
+/// Creates the databases as the platform provides them, and the Secrets and the ConfigMap that name them.
 async fn set(stage: &Stage, postgres: &Postgres) -> Result<(), Error> {
     let password = &postgres.password;
     let begin = [
@@ -149,7 +149,7 @@ async fn set(stage: &Stage, postgres: &Postgres) -> Result<(), Error> {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cyndi", "namespace": NAMESPACE},
         "data": {
             "standard.interval": often, "validation.interval": often, "init.validation.interval": often,
-            // How bad it becomes is up to the demo.
+            // The demo alone decides when the pipeline is rebuilt.
             "validation.attempts.threshold": "1000000", "init.validation.attempts.threshold": "1000000",
         },
     });
@@ -159,7 +159,7 @@ async fn set(stage: &Stage, postgres: &Postgres) -> Result<(), Error> {
 async fn take(stage: &Stage, postgres: &Postgres, action: Action, number: u64) -> Result<(), Error> {
     match action {
         Action::Begin => {
-            // After a removal it is made again.
+            // It is created again after a removal.
             if pipelines(stage).get_opt(NAME).await?.is_none() {
                 ask(stage, None).await?;
             }
@@ -179,7 +179,7 @@ async fn take(stage: &Stage, postgres: &Postgres, action: Action, number: u64) -
     }
 }
 
-/// The state, or that there is no pipeline; nothing where that cannot be told.
+/// Returns the state, `Some(None)` if there is no pipeline, and `None` if it cannot be read.
 async fn state(stage: &Stage) -> Option<Option<State>> {
     let found = pipelines(stage).get_opt(NAME).await.ok()?;
     Some(found.as_ref().map(State::of))
@@ -189,7 +189,7 @@ fn pipelines(stage: &Stage) -> Api<CyndiPipeline> {
     Api::namespaced(stage.admin.clone(), NAMESPACE)
 }
 
-/// The pipeline; `anew` has it built again.
+/// Applies the pipeline; with `anew` it is rebuilt.
 async fn ask(stage: &Stage, anew: Option<u64>) -> Result<(), Error> {
     let mut spec = json!({"appName": NAME, "managedConnectors": false});
     if let (Some(number), Some(spec)) = (anew, spec.as_object_mut()) {
@@ -202,14 +202,14 @@ async fn ask(stage: &Stage, anew: Option<u64>) -> Result<(), Error> {
     Ok(stage.apply("cyndipipelines", &pipeline).await?)
 }
 
-/// The table that is being filled or shown, as SQL has it.
+/// Returns the table that is being filled or shown, quoted for SQL.
 async fn table(stage: &Stage) -> Result<Option<String>, Error> {
     let found = pipelines(stage).get_opt(NAME).await?;
     let status = found.and_then(|found| found.status);
     Ok(status.as_ref().and_then(CyndiPipelineStatus::table).map(|table| table.quoted()))
 }
 
-/// Has the table have `hosts` of the hosts at least.
+/// Inserts the first `hosts` hosts into the table.
 async fn fill(stage: &Stage, postgres: &Postgres, hosts: u32) -> Result<(), Error> {
     let Some(table) = table(stage).await? else { return Ok(()) };
     let rows = format!(
@@ -221,12 +221,12 @@ async fn fill(stage: &Stage, postgres: &Postgres, hosts: u32) -> Result<(), Erro
     Ok(postgres.run(APP, &[rows]).await?)
 }
 
-/// Of the host `number`.
+/// Returns the SQL expression for the id of the host `number`.
 fn id() -> &'static str {
     "lpad(to_hex(number), 32, '0')::uuid"
 }
 
-/// Lets the pipeline go without its controller, which ends as well: another start finds nothing that it would have to wait for.
+/// Deletes the pipeline and its finalizer, because the controller ends as well. The next start then finds nothing to wait for.
 async fn leave(stage: &Stage) -> Result<(), Error> {
     let api = pipelines(stage);
     let gone = |error: &kube::Error| matches!(error, kube::Error::Api(status) if status.code == 404);

@@ -1,4 +1,4 @@
-//! Runs a PostgreSQL server for the time of the demo: in a temporary folder, on a free local port, with a generated
+//! Runs a PostgreSQL server during the demo: in a temporary folder, on a free local port, with a generated
 //! password.
 
 use std::fs;
@@ -12,19 +12,19 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config, NoTls};
 
-/// Its administrator.
+/// The administrator's name.
 const ADMIN: &str = "admin";
-/// For a cluster to be made and started: seconds, on a busy machine many.
+/// The time limit for creating and starting a cluster: seconds, on a busy machine many.
 const STARTING: Duration = Duration::from_mins(1);
-/// For it to end, which it does at once.
+/// The time limit for stopping it, which usually takes no time.
 const ENDING: Duration = Duration::from_secs(15);
-/// For a connection, and for what is done over it.
+/// The time limit for connecting and for each statement list.
 const STATEMENT: Duration = Duration::from_secs(20);
-/// Ports that are tried: between looking for a free one and listening another program may take it.
+/// How many ports are tried: another program may take a free one before PostgreSQL listens.
 const PORTS: usize = 3;
 
-/// Makes and starts a cluster, and ends and removes it when its standard input closes: with this program, whatever ends that. PostgreSQL
-/// does not run as root; root has the package's user for it. The locale of the caller may be named and not installed, which `initdb` refuses.
+/// Creates and starts a cluster, and removes it when its standard input closes, which happens however this program ends. PostgreSQL
+/// does not run as root, so root uses the package's user. It sets a locale because `initdb` fails if the caller's is not installed.
 const SCRIPT: &str = r#"
 umask 077
 bin=$1 port=$2
@@ -42,17 +42,17 @@ echo started
 read -r _
 "#;
 
-/// A server that runs.
+/// A running server.
 pub(super) struct Postgres {
     pub(super) port: u16,
-    /// Of the administrator, and of everybody else.
+    /// The password of the administrator and of all other users.
     pub(super) password: String,
     keeper: Child,
-    /// Whoever closes it ends the server.
+    /// The server stops when this is closed.
     hold: ChildStdin,
 }
 
-/// Why there is none.
+/// Why there is no server.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("PostgreSQL is not installed: no initdb in /usr/lib/postgresql/*/bin or on the PATH")]
@@ -68,10 +68,10 @@ pub(super) enum Error {
 }
 
 impl Postgres {
-    /// Starts one.
+    /// Starts a server.
     ///
     /// # Errors
-    /// Also where PostgreSQL is not installed.
+    /// Also when PostgreSQL is not installed.
     pub(super) async fn start() -> Result<Self, Error> {
         let bin = programs().ok_or(Error::NotInstalled)?;
         let mut why = Error::NotStarted("nothing was tried".to_owned());
@@ -91,7 +91,7 @@ impl Postgres {
             .args(["-c", SCRIPT, "sh"])
             .arg(bin)
             .arg(port.to_string())
-            // Ctrl-C at the terminal is for this program, which ends the server last.
+            // Ctrl-C at the terminal is for this program, which stops the server last.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -110,7 +110,7 @@ impl Postgres {
         }
         drop(hold);
         let mut why = String::new();
-        // The last line of what was said counts; a keeper that says nothing more has ended.
+        // The last line of the error output is reported; the script has ended when it is closed.
         let mut lines = BufReader::new(complaints).lines();
         while let Ok(Ok(Some(line))) = timeout(ENDING, lines.next_line()).await {
             why = line;
@@ -122,7 +122,7 @@ impl Postgres {
         Err(Error::NotStarted(why))
     }
 
-    /// Has `database` do one statement after the other, as the administrator.
+    /// Executes statements in `database`, one after the other, as the administrator.
     ///
     /// # Errors
     /// The first that fails.
@@ -134,14 +134,14 @@ impl Postgres {
             let all = each(&client, statements);
             tokio::select! {
                 done = all => done,
-                // It goes on as long as the client is there, or fails.
+                // The connection's task ends only when the client is dropped, or with an error.
                 broken = connection => broken,
             }
         };
         timeout(STATEMENT, work).await.map_err(|_| Error::Silent)?.map_err(Error::Statement)
     }
 
-    /// Ends it; its folder is gone then.
+    /// Stops the server, and removes its folder.
     pub(super) async fn end(mut self) {
         drop(self.hold);
         if timeout(ENDING, self.keeper.wait()).await.is_err() {
@@ -157,7 +157,7 @@ async fn each(client: &Client, statements: &[String]) -> Result<(), tokio_postgr
     Ok(())
 }
 
-/// The folder of the newest version's programs.
+/// Returns the folder with the programs of the newest version.
 fn programs() -> Option<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
     let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();

@@ -1,5 +1,5 @@
-//! The folder with the binaries: links, made so that two who make it at once, and one who uses it meanwhile, always find it
-//! whole.
+//! Creates the folder with the binaries, which are links to this program. Concurrent calls and users always see a complete
+//! folder.
 
 use std::env;
 use std::fs;
@@ -17,10 +17,10 @@ use crate::private;
 pub(super) const KUBE_APISERVER: &str = "kube-apiserver";
 pub(super) const ETCD: &str = "etcd";
 const KUBECTL: &str = "kubectl";
-/// Beside the links: the controllers that the API server runs where no flag says so.
+/// A file beside the links with the controllers that the API server runs unless a flag says otherwise.
 const CONTROLLERS: &str = "controllers";
 
-/// The folder, made where it is missing. Its name follows from what is in it, so that none changes under whoever uses it.
+/// Creates the folder if it is missing. Its name depends on its contents, so that a folder in use never changes.
 pub(super) fn folder(asked: Option<&Path>, controllers: &Controllers) -> Result<PathBuf, Fault> {
     let program = env::current_exe()
         .map_err(|error| Fault::internal(format!("cannot find this program's own file: {error}")))?;
@@ -38,7 +38,7 @@ pub(super) fn folder(asked: Option<&Path>, controllers: &Controllers) -> Result<
     Ok(folder)
 }
 
-/// The controllers that were chosen when the folder was made that `program` lies in.
+/// Returns the controllers that were chosen when the folder of `program` was created.
 pub(super) fn chosen_controllers(program: &Path) -> Option<String> {
     let folder = program.parent().filter(|folder| !folder.as_os_str().is_empty())?;
     let text = fs::read_to_string(folder.join(CONTROLLERS)).ok()?;
@@ -47,7 +47,7 @@ pub(super) fn chosen_controllers(program: &Path) -> Option<String> {
 
 fn cache() -> Result<PathBuf, Fault> {
     let of = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    // A relative one is no path, says the specification of these folders.
+    // The XDG specification has relative paths ignored.
     let cache = of("XDG_CACHE_HOME").filter(|path| path.is_absolute());
     cache.or_else(|| of("HOME").map(|home| home.join(".cache"))).ok_or_else(|| {
         Fault::usage("there is no cache of this user: neither XDG_CACHE_HOME nor HOME is set; name a folder with --dir")
@@ -80,7 +80,7 @@ fn made(folder: &Path, program: &Path, kubectl: Option<&Path>, controllers: &Con
     replaced(&file, |beside| fs::File::create_new(beside)?.write_all(text.as_bytes()))
 }
 
-/// Makes `path` a link to `target`. It never is away in between.
+/// Makes `path` a link to `target`, replacing an old one atomically.
 fn link(target: &Path, path: &Path) -> io::Result<()> {
     if fs::read_link(path).is_ok_and(|there| there == target) {
         return Ok(());
@@ -88,7 +88,7 @@ fn link(target: &Path, path: &Path) -> io::Result<()> {
     replaced(path, |beside| symlink(target, beside))
 }
 
-/// The first program of this name in the folders of `path`.
+/// Finds the first program of this name in the folders of `path`.
 fn on_path(path: &std::ffi::OsStr, name: &str) -> Option<PathBuf> {
     let folders = env::split_paths(path).filter(|folder| folder.is_absolute());
     let runs = |file: &PathBuf| {

@@ -1,5 +1,5 @@
-//! The program as `etcd`: it answers health checks, and says where the objects are, in its data directory, for as long as
-//! it runs. The objects are held by whoever asks, which is this program as `kube-apiserver`.
+//! Runs this program as `etcd`: it answers health checks, and reports where in its data directory the objects are, for as long
+//! as it runs. The objects themselves are served by this program as `kube-apiserver`.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -99,7 +99,7 @@ const PROGRAM: Program = Program {
     spelling: Spelling::Go,
 };
 
-/// In the data directory: the objects, and what says that somebody uses it.
+/// Files in the data directory: the objects, and the lock.
 const STORE: &str = "admit.redb";
 const LOCK: &str = "admit.lock";
 
@@ -162,7 +162,7 @@ impl Asked {
             serving.spawn(async move { axum::serve(listener, router).await });
         }
         tracing::info!(address = ?self.listen, data = %data.display(), "ready to serve client requests");
-        // Whoever watches over this process learns from its connection that it has ended.
+        // Clients learn from their open connection that this process has ended.
         match shutdown.run_until_cancelled(serving.join_next()).await {
             Some(Some(Ok(Err(error)))) => Err(Fault::internal(error)),
             Some(Some(Err(error))) => Err(Fault::internal(error)),
@@ -183,7 +183,7 @@ fn cannot_write(folder: &Path, error: &std::io::Error) -> Fault {
     Fault::usage(format!("cannot write `{folder}`: {error}; choose another with --data-dir"))
 }
 
-/// The data directory is this process' as long as the file is open.
+/// Locks the data directory for as long as the returned file is open.
 fn locked(data: &Path) -> Result<File, Fault> {
     let path = data.join(LOCK);
     let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
@@ -203,7 +203,7 @@ fn locked(data: &Path) -> Result<File, Fault> {
 fn router(told: Value) -> Router {
     let health = || async { axum::Json(json!({"health": "true", "reason": ""})) };
     let told = move || async move { axum::Json(told) };
-    // The head goes out at once, and a body never comes.
+    // The headers are sent at once, and the body never ends.
     let life = || async {
         let nothing = stream::once(pending::<Result<Bytes, std::convert::Infallible>>());
         Body::from_stream(nothing)

@@ -1,5 +1,5 @@
-//! The flags of a program that is stood in for: those that are taken, with their help, and those that are known and not
-//! built, with what to do instead.
+//! Parses the flags of a program that is replaced: flags that are implemented have a help text, and known flags that are not
+//! implemented have advice on what to do instead.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::cli::Exit;
 use crate::cli::process::Fault;
 
-/// A flag that is taken.
+/// A flag that is implemented.
 pub(super) struct Flag {
     pub(super) name: &'static str,
-    /// What stands in the help for its value; empty for a switch, which may have `true` or `false`.
+    /// The placeholder for its value in the help; empty for a switch, whose value may be `true` or `false`.
     pub(super) value: &'static str,
     pub(super) help: &'static str,
 }
@@ -23,34 +23,34 @@ pub(super) struct NotBuilt {
     pub(super) instead: &'static str,
 }
 
-/// A program by its flags.
+/// A program with its flags.
 pub(super) struct Program {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) version: &'static str,
     pub(super) flags: &'static [Flag],
     pub(super) not_built: &'static [NotBuilt],
-    /// How a flag may be written beside `--name`.
+    /// How flags may be written instead of `--name`.
     pub(super) spelling: Spelling,
 }
 
 /// How flags may be written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Spelling {
-    /// Of Go's package `flag`: one dash or two.
+    /// As Go's package `flag` accepts them: with one dash or two.
     Go,
-    /// Of kube-apiserver: underscores for dashes.
+    /// As kube-apiserver accepts them: with underscores for dashes.
     Kubernetes,
 }
 
-/// Flags with their values.
+/// The flags that were given, with their values.
 pub(super) struct Given(ArgMatches);
 
 impl Program {
-    /// The flags among `args`.
+    /// Parses the flags among `args`.
     ///
     /// # Errors
-    /// How the program ends: because of a flag that cannot be taken, or because only help was asked for.
+    /// How the program ends: because of a wrong flag, or after printing help.
     pub(super) fn parse(&self, args: &[OsString]) -> Result<Given, Ended> {
         let args: Vec<OsString> = args.iter().map(|arg| self.spelled(arg)).collect();
         for arg in &args {
@@ -60,14 +60,14 @@ impl Program {
         match self.command().try_get_matches_from(named.chain(args)) {
             Ok(matches) => Ok(Given(matches)),
             Err(error) => {
-                // Clap knows which stream it belongs to; a closed one leaves nobody to tell.
+                // Clap selects the stream; if it is closed, the error cannot be reported.
                 let _ = error.print();
                 Err(Ended::Told(if error.use_stderr() { Exit::Usage } else { Exit::Expected }))
             }
         }
     }
 
-    /// `arg` as clap knows it.
+    /// Rewrites `arg` to the form that clap parses.
     fn spelled(&self, arg: &OsStr) -> OsString {
         let Some(text) = arg.to_str() else { return arg.to_owned() };
         match self.spelling {
@@ -80,7 +80,7 @@ impl Program {
                     let (name, value) = rest.split_at(rest.find('=').unwrap_or(rest.len()));
                     format!("--{}{value}", name.replace('_', "-")).into()
                 }
-                // The only short one.
+                // `-v` is the only short flag.
                 None => match text.strip_prefix("-v") {
                     Some(level) if level.starts_with(|first: char| first.is_ascii_digit()) => {
                         format!("--v={level}").into()
@@ -93,7 +93,7 @@ impl Program {
     }
 
     /// # Errors
-    /// For a flag that is known and not built.
+    /// When the flag is known and not implemented.
     fn check_built(&self, arg: &OsStr) -> Result<(), Fault> {
         let Some(flag) = arg.to_str().and_then(|text| text.strip_prefix("--")) else { return Ok(()) };
         let name = flag.split('=').next().unwrap_or(flag);
@@ -123,7 +123,7 @@ impl Program {
     }
 }
 
-/// A bool as Go's programs read it.
+/// Parses a boolean as Go's `strconv.ParseBool` does.
 pub(super) fn truth(text: &str) -> Option<bool> {
     match text {
         "true" | "t" | "T" | "TRUE" | "True" | "1" => Some(true),
@@ -132,26 +132,26 @@ pub(super) fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// How a program ends that does not begin.
+/// Why a program does not start.
 pub(super) enum Ended {
-    /// All is said.
+    /// Everything has been printed.
     Told(Exit),
     Fault(Fault),
 }
 
 impl Given {
-    /// All values, in the order in which they were given.
+    /// Returns all values in the order in which they were given.
     pub(super) fn all(&self, name: &str) -> Vec<&str> {
         let values = self.0.get_many::<String>(name);
         values.map(|values| values.map(String::as_str).collect()).unwrap_or_default()
     }
 
-    /// The last value, which is the one that counts where a flag has one.
+    /// Returns the last value, which counts for flags with a single value.
     pub(super) fn last(&self, name: &str) -> Option<&str> {
         self.all(name).pop()
     }
 
-    /// All values, of which each may be several with commas between them.
+    /// Returns all values; each argument may be a list separated by commas.
     pub(super) fn list(&self, name: &str) -> Vec<&str> {
         self.all(name)
             .into_iter()
@@ -161,15 +161,15 @@ impl Given {
     }
 
     /// # Errors
-    /// For a value that is neither true nor false.
+    /// When the value is neither true nor false.
     pub(super) fn switch(&self, name: &str) -> Result<Option<bool>, Fault> {
         self.parsed(name, "a bool, true or false", truth)
     }
 
-    /// The last value as `read` has it.
+    /// Returns the last value, parsed by `read`.
     ///
     /// # Errors
-    /// Where it is not what was `wanted`.
+    /// When it is not what was `wanted`.
     pub(super) fn parsed<T>(
         &self,
         name: &str,
@@ -184,10 +184,10 @@ impl Given {
         self.last(name).filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
-    /// For a flag that says only what is so anyway.
+    /// Checks a flag that may only be set to what is always so.
     ///
     /// # Errors
-    /// Where it says something else.
+    /// When it has another value.
     pub(super) fn must_be(&self, name: &str, allowed: &[&str], otherwise: &str) -> Result<(), Fault> {
         match self.all(name).into_iter().find(|value| !allowed.contains(value)) {
             Some(value) => Err(Fault::usage(format!("--{name}={value} is not built: {otherwise}"))),
@@ -249,7 +249,7 @@ mod tests {
         assert!(given(&PROGRAM, &["--allow=maybe"]).switch("allow").is_err());
     }
 
-    /// As controller-runtime looks for flags: one that begins a line.
+    /// controller-runtime looks for flags at the beginning of lines.
     #[test]
     fn help_has_each_flag_at_the_beginning_of_a_line() {
         let help = PROGRAM.command().render_help().to_string();

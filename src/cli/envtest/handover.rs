@@ -1,5 +1,5 @@
-//! How `kube-apiserver` learns from `etcd` where the objects are, and that it has ended: two answers over HTTP, on the
-//! loopback of this machine.
+//! Tells `kube-apiserver` where `etcd` keeps the objects, and when `etcd` has ended: two HTTP resources on the loopback
+//! interface.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::cli::process::Fault;
 
-/// Where the objects are told.
+/// The path that returns where the objects are.
 pub(super) const STORE: &str = "/admit/v1/store";
-/// An answer that ends with the process.
+/// The path whose response ends with the process.
 pub(super) const LIFE: &str = "/admit/v1/life";
 
-/// An etcd that is started at the same time is waited for so long, as upstream does.
+/// How long to wait for an etcd that is started at the same time, as upstream does.
 const PATIENCE: Duration = Duration::from_secs(20);
 const AGAIN: Duration = Duration::from_millis(50);
 
@@ -36,10 +36,10 @@ pub(super) struct Handover {
     pub(super) unsynced: bool,
 }
 
-/// Where a URL of etcd leads, which has to be one of this machine alone: the answer names files, and is for nobody else.
+/// Parses a URL of etcd, which must be on the loopback interface: the answer names files, and is for this machine only.
 ///
 /// # Errors
-/// For another URL.
+/// When the URL leads elsewhere.
 pub(super) fn local(flag: &str, text: &str) -> Result<SocketAddr, Fault> {
     let wrong = |why: &str| Fault::usage(format!("--{flag}: `{text}` {why}"));
     let url = url::parse(text).map_err(|error| Fault::usage(format!("--{flag}: {error}")))?;
@@ -51,7 +51,7 @@ pub(super) fn local(flag: &str, text: &str) -> Result<SocketAddr, Fault> {
     let port = url.port().parse().map_err(|_| wrong("has no port"))?;
     let host = url.hostname();
     let address = match host.parse::<IpAddr>() {
-        // All addresses include this one, which is enough: nobody else may ask.
+        // Unspecified addresses include the loopback address, and clients must be local.
         Ok(address) if address.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         Ok(address) if address.is_loopback() => address,
         Err(_) if host == "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -60,10 +60,10 @@ pub(super) fn local(flag: &str, text: &str) -> Result<SocketAddr, Fault> {
     Ok(SocketAddr::new(address, port))
 }
 
-/// What the etcd at `address` says, once it is there.
+/// Asks the etcd at `address`, waiting until it has started.
 ///
 /// # Errors
-/// When there is none for long, or it is another program.
+/// When it does not start in time, or is another program.
 pub(super) async fn ask(address: SocketAddr) -> Result<Handover, Fault> {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -94,12 +94,12 @@ fn another(address: SocketAddr, why: &str) -> Fault {
 /// Returns when the etcd at `address` has ended.
 pub(super) async fn ended(address: SocketAddr) {
     if let Ok(answer) = get(address, LIFE).await {
-        // Nothing comes, until the end.
+        // The body ends with the process.
         let _ = answer.into_body().collect().await;
     }
 }
 
-/// Why nothing was answered.
+/// Why a request failed.
 #[derive(Debug, Error)]
 enum GetError {
     #[error(transparent)]

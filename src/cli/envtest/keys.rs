@@ -1,4 +1,4 @@
-//! The keys of service accounts' tokens, from the files that flags name.
+//! Reads the keys of service account tokens from the files that flags name.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use super::flags::Given;
 use crate::cli::process::Fault;
 use crate::outside;
 
-/// The key that tokens are signed with, where one is named.
+/// Reads the key that signs tokens, if a flag names one.
 ///
 /// # Errors
-/// For a file that cannot be read, or holds no key that can be used.
+/// When the file cannot be read, or has no usable key.
 pub(super) fn signing(given: &Given) -> Result<Option<TokenKey>, Fault> {
     let flag = "service-account-signing-key-file";
     let Some(path) = given.path(flag) else { return Ok(None) };
     TokenKey::from_pem(&text(flag, &path)?).map(Some).map_err(|error| wrong(flag, &path, &error))
 }
 
-/// The keys that tokens are believed of; those of the serving pair where no flag names any.
+/// Reads the keys that verify tokens; the key of the serving certificate if no flag names any.
 ///
 /// # Errors
 /// As [`signing`].

@@ -1,4 +1,4 @@
-//! `admit envtest`: this program in the place of the binaries that test harnesses start.
+//! `admit envtest`: replaces the binaries that test harnesses start by this program.
 //!
 //! ```text
 //! KUBEBUILDER_ASSETS=$(admit envtest)
@@ -7,8 +7,8 @@
 //!     kubectl ─────────── the one on the PATH
 //! ```
 //!
-//! The folder has links to this program, which acts as what it is called by. It takes the flags that harnesses send, and
-//! stops with a message at those whose meaning is not built.
+//! The folder has links to this program, which acts as the program whose name it is called by. It accepts the flags that
+//! harnesses pass, and exits with a message for flags that are not implemented.
 
 mod assets;
 mod etcd;
@@ -68,7 +68,7 @@ impl EnvtestArgs {
     }
 }
 
-/// Runs the program as what it is called by, if that is one that it stands in for.
+/// Runs as the program that it is called by, if that is one that it replaces.
 pub(super) fn called_as(args: &[OsString]) -> Option<Exit> {
     let (program, rest) = args.split_first()?;
     let path = Path::new(program);

@@ -1,5 +1,5 @@
-//! What the API server shows its clients, and whom it knows among them: certificates and keys from files, as
-//! kube-apiserver finds and makes them.
+//! Loads or creates the certificates of the API server, from the files where kube-apiserver has them, and configures TLS
+//! with the authority of client certificates.
 
 use std::fs;
 use std::net::IpAddr;
@@ -18,7 +18,7 @@ use crate::admission::tls::{Authority, write_private};
 use crate::cli::process::Fault;
 use crate::private;
 
-/// Where kube-apiserver has its certificates by default.
+/// The default folder of kube-apiserver's certificates.
 const FOLDER: &str = "/var/run/kubernetes";
 
 /// A certificate chain and its key, both PEM.
@@ -28,10 +28,10 @@ pub(super) struct ServingPair {
 }
 
 impl ServingPair {
-    /// The pair that flags name, or that of the folder, which gets one for `addresses` if it has none.
+    /// Loads the pair that flags name, or that of the folder, where one for `addresses` is created if it is missing.
     ///
     /// # Errors
-    /// For files that cannot be read or made, and where one half is missing.
+    /// When files cannot be read or written, and when the certificate or the key is missing.
     pub(super) fn open(given: &Given, addresses: &[IpAddr]) -> Result<Self, Fault> {
         let named = (given.path("tls-cert-file"), given.path("tls-private-key-file"));
         let (certificate, key) = match named {
@@ -55,10 +55,10 @@ impl ServingPair {
         Ok(Self { certificate: text("cert-dir", &certificate)?, key: text("cert-dir", &key)? })
     }
 
-    /// A TLS configuration that asks for certificates of clients, and knows those of `--client-ca-file`.
+    /// Creates a TLS configuration that requests client certificates and verifies them with `--client-ca-file`.
     ///
     /// # Errors
-    /// For a pair that is none, and a file without certificates.
+    /// For an invalid pair, and a file without certificates.
     pub(super) fn config(&self, given: &Given) -> Result<Tls, Fault> {
         let flag = "client-ca-file";
         let clients = match given.path(flag) {
@@ -85,7 +85,7 @@ impl ServingPair {
     }
 }
 
-/// Makes a pair of an authority of its own, which follows in the chain: whoever trusts the file trusts the server.
+/// Creates a pair signed by its own authority, which is part of the chain: whoever trusts the file trusts the server.
 fn make(folder: &Path, (certificate, key): (&Path, &Path), addresses: &[IpAddr]) -> Result<(), Fault> {
     private::make_folder(folder).map_err(|error| {
         let folder = folder.display();
@@ -101,13 +101,13 @@ fn make(folder: &Path, (certificate, key): (&Path, &Path), addresses: &[IpAddr])
         write_private(key, &pair.key_pem)?;
         write_private(certificate, &format!("{}{}", pair.certificate_pem, authority.certificate_pem()))
     });
-    // The authority signs nothing else.
+    // The authority's key is removed, so that it signs nothing else.
     let removed = fs::remove_dir_all(&place);
     made.map_err(Fault::usage)?;
     removed.map_err(Fault::usage)
 }
 
-/// A folder that nobody else uses, neither another process nor another call of this one.
+/// Returns a folder name that no other process and no other call of this one uses.
 fn folder_beside(folder: &Path) -> Result<PathBuf, Fault> {
     let place = private::beside(&folder.join("apiserver"));
     private::make_folder(&place).map_err(Fault::usage)?;

@@ -1,9 +1,9 @@
-//! The users of `--token-auth-file`: one a line, with the token, the name, the uid and, in quotes, the groups.
+//! Parses the users of `--token-auth-file`: one per line, with the token, the name, the uid and, in quotes, the groups.
 
 use admit_apiserver::Identity;
 use thiserror::Error;
 
-/// Why a line names no user.
+/// Why a line is invalid.
 #[derive(Debug, Error)]
 pub(super) enum UserError {
     #[error(
@@ -15,7 +15,7 @@ pub(super) enum UserError {
 }
 
 /// # Errors
-/// The first line that is not such a one.
+/// The first line that is invalid.
 pub(super) fn read(text: &str) -> Result<Vec<(String, Identity)>, UserError> {
     let mut users = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -39,7 +39,7 @@ pub(super) fn read(text: &str) -> Result<Vec<(String, Identity)>, UserError> {
     Ok(users)
 }
 
-/// The fields of a line: commas between quotes are part of a field, and a quote there is written twice.
+/// Splits a line into fields: commas within quotes are part of a field, and a quote there is written twice.
 fn fields(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let (mut quoted, mut characters) = (false, line.chars().peekable());

@@ -1,5 +1,5 @@
-//! The CustomResourceDefinitions of the objects that the shipped policies guard, and of exceptions from policies. The files of `deploy/crds` are
-//! compiled into the program, so that it can install them in a cluster without a checkout.
+//! Generates the CustomResourceDefinitions of the objects that the shipped policies guard, and of policy exceptions. The files of
+//! `deploy/crds` are compiled into the program, so that it can install them in a cluster without a checkout.
 
 const DEFINITIONS: &[(&str, &str)] = &[
     ("clusteroperators.yaml", include_str!("../../../deploy/crds/clusteroperators.yaml")),
@@ -12,16 +12,16 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ("policyexceptions.yaml", include_str!("../../../deploy/crds/policyexceptions.yaml")),
 ];
 
-/// Name of the file and its text.
+/// Returns the name and the contents of each file.
 pub(in crate::cli) fn all() -> impl Iterator<Item = (&'static str, String)> {
     DEFINITIONS.iter().map(|(name, text)| (*name, (*text).to_owned()))
 }
 
-/// The Service that converts, as the files have it.
+/// The namespace of the conversion Service in the files.
 const NAMESPACE: &str = "namespace: admit-system\n";
 const METADATA: &str = "metadata:\n";
 
-/// The same for an installation in `namespace`, and for an authority that cert-manager fills in.
+/// Returns the files for an installation in `namespace`, and with `injected` for an authority that cert-manager fills in.
 pub(super) fn installed(namespace: &str, injected: bool) -> impl Iterator<Item = (&'static str, String)> {
     let service = format!("namespace: {namespace}\n");
     let annotations =
@@ -39,7 +39,7 @@ pub(super) fn names() -> Vec<String> {
     DEFINITIONS.iter().map(|(name, _)| (*name).to_owned()).collect()
 }
 
-/// All of them as one stream of documents.
+/// Returns all files as one YAML stream.
 pub(super) fn stream() -> String {
     DEFINITIONS.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("---\n")
 }

@@ -21,7 +21,7 @@ use super::webhook::{self, Callee, Endpoint};
 use super::{crds, monitoring, rbac};
 use crate::cli::process::Fault;
 
-/// Said at the top of every file, so that nobody edits it.
+/// The header of every file, so that nobody edits it.
 const HEAD: &str =
     "# Made by `admit generate manifests`; edits are lost. deploy/README.md says what can be set.\n";
 
@@ -46,12 +46,12 @@ metadata:
 #end
 ";
 
-/// Name of the file, its template, and the setting on which it depends.
+/// A file: its name, its template, and the setting on which it depends.
 struct Part {
     name: &'static str,
     template: &'static str,
     only_if: Option<(&'static str, &'static str)>,
-    /// Helm makes the namespace itself.
+    /// Whether it is part of the chart; Helm creates the namespace itself.
     in_chart: bool,
 }
 
@@ -71,7 +71,7 @@ const fn always(name: &'static str, template: &'static str) -> Part {
     Part { name, template, only_if: None, in_chart: true }
 }
 
-/// What a path below the output folder is to hold.
+/// A generated file or link, with its path below the output folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum File {
     Text {
@@ -85,19 +85,19 @@ pub(super) enum File {
     },
 }
 
-/// A folder of policies as the manifests speak of it.
+/// A folder of policies that the manifests refer to.
 #[derive(Debug)]
 pub(super) struct PolicyFolder {
-    /// From the output folder.
+    /// The path relative to the output folder.
     pub(super) path: PathBuf,
-    /// The manifests in it, without suites, from the folder.
+    /// The manifests in it without test suites, relative to the folder.
     pub(super) files: Vec<PathBuf>,
 }
 
-/// All files, by path.
+/// Generates all files, sorted by path.
 ///
 /// # Errors
-/// When a template of ours is not well formed, which a test excludes.
+/// When a built-in template is malformed, which a test excludes.
 pub(super) fn files(
     policies: &PolicySet,
     folder: &PolicyFolder,
@@ -108,7 +108,7 @@ pub(super) fn files(
     Ok(files)
 }
 
-/// `rbac.yaml` alone.
+/// Generates `rbac.yaml` alone.
 ///
 /// # Errors
 /// As [`files`].
@@ -186,7 +186,7 @@ fn chart(policies: &PolicySet, folder: &PolicyFolder) -> Result<Vec<File>, Fault
     Ok(files)
 }
 
-/// The webhook configurations as a template: what follows from the policies, and what can be set.
+/// Returns the webhook configurations as a template: they depend on the policies and on settings.
 fn webhook_template(policies: &PolicySet) -> String {
     let endpoint = Endpoint::Service { name: "admit".to_owned(), namespace: "$(namespace)".to_owned() };
     let callee = Callee {
@@ -201,7 +201,7 @@ fn webhook_template(policies: &PolicySet) -> String {
     format!("{CALLERS}{}", documents.join("---\n"))
 }
 
-/// A configuration with metadata that depend on the settings.
+/// Formats a configuration whose metadata depend on the settings.
 fn webhook_document(configuration: &Value) -> String {
     let of = |field: &str| json!({field: configuration.get(field)});
     let [version, kind, webhooks] = ["apiVersion", "kind", "webhooks"].map(|field| yaml::write(&of(field)));
@@ -212,8 +212,8 @@ fn kustomization(resources: &[String]) -> String {
     yaml::write(&json!({"apiVersion": KUSTOMIZE, "kind": "Kustomization", "resources": resources}))
 }
 
-/// The list by which kustomize makes a ConfigMap of the policies. It stands in their own folder, because kustomize reads
-/// files only from below a list.
+/// Returns the kustomization that makes a ConfigMap of the policies. It lies in their own folder, because kustomize reads
+/// only files below a kustomization.
 fn policy_list(folder: &PolicyFolder, settings: &Settings) -> String {
     let files: Vec<_> = folder.files.iter().map(|path| format!("{}={}", key(path), path.display())).collect();
     let list = json!({
@@ -225,7 +225,7 @@ fn policy_list(folder: &PolicyFolder, settings: &Settings) -> String {
     format!("{HEAD}{}", yaml::write(&list))
 }
 
-/// The same ConfigMap in the chart.
+/// Returns the same ConfigMap for the chart.
 fn policy_map(folder: &PolicyFolder) -> String {
     let mut text = format!(
         "{HEAD}apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: admit-policies\n  \
@@ -239,7 +239,7 @@ fn policy_map(folder: &PolicyFolder) -> String {
     text
 }
 
-/// A key of a ConfigMap has no slashes.
+/// Returns the key of a file in the ConfigMap, where slashes are not allowed.
 fn key(path: &Path) -> String {
     path.display().to_string().replace('/', "-")
 }

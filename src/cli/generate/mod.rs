@@ -113,7 +113,7 @@ impl GenerateArgs {
         };
         match text {
             Ok(text) => {
-                // A closed stream leaves nobody to tell.
+                // If the stream is closed, nobody can be told.
                 let _ = io::stdout().write_all(text.as_bytes());
                 Exit::Expected
             }
@@ -122,10 +122,10 @@ impl GenerateArgs {
     }
 }
 
-/// Accounts and rights where gatherings run as Jobs, and no policy asks for any.
+/// Generates accounts and roles for gatherings that run as Jobs, without those that policies need.
 ///
 /// # Errors
-/// For a namespace that can be none.
+/// When the namespace is invalid.
 pub(super) fn rights_with_jobs(namespace: &str) -> Result<String, Fault> {
     let settings = Settings::new(namespace, &["runner=job".to_owned()]).map_err(Fault::usage)?;
     manifests::rights(&PolicySet::builder().finish(), &settings)
@@ -144,7 +144,7 @@ impl RbacArgs {
 }
 
 impl WebhookArgs {
-    /// What a configuration cannot say: who else may call.
+    /// Returns a comment about what the configuration cannot express: who else may call the webhook.
     fn head(&self) -> String {
         let Self { service, namespace, .. } = self;
         format!(
@@ -186,7 +186,7 @@ impl ManifestsArgs {
     }
 }
 
-/// The manifests of a folder of policies, without their suites, relative to it.
+/// Returns the manifests of a folder of policies, without test suites, relative to it.
 fn policy_files(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     let mut files = load::files(folder)?;
     files.retain(|file| !file.path.to_string_lossy().ends_with(".suite.yaml"));

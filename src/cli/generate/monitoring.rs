@@ -17,7 +17,7 @@ metadata:
 data:
 ";
 
-/// Name of the file and its template.
+/// Returns the name and the template of each file.
 pub(super) fn templates() -> [(&'static str, String); 3] {
     let page = |name: &str, text: &str| {
         let lines: String = text.lines().map(|line| format!("    {line}\n")).collect();

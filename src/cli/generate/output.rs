@@ -1,4 +1,4 @@
-//! Writes generated files to disk, or compares them with what is there.
+//! Writes generated files, or compares them with the existing ones.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -10,10 +10,10 @@ use crate::cli::Exit;
 use crate::cli::process::Fault;
 use crate::cli::whole::{replaced, written};
 
-/// Writes `files` below `folder`, which is made where it is missing. Each is there whole, or as it was before.
+/// Writes `files` below `folder`, which is created if it is missing. Each file is replaced atomically.
 ///
 /// # Errors
-/// When something cannot be written.
+/// When a file cannot be written.
 pub(super) fn write(folder: &Path, files: &[File]) -> Result<Exit, Fault> {
     for file in files.iter().filter(|file| !file.is_there(folder)) {
         let path = folder.join(file.path());
@@ -37,22 +37,22 @@ pub(super) fn write(folder: &Path, files: &[File]) -> Result<Exit, Fault> {
     Ok(Exit::Expected)
 }
 
-/// Names on standard error the files below `folder` that are not as in `files`.
+/// Lists on standard error the files below `folder` that differ from `files`.
 ///
 /// # Errors
-/// Never: what cannot be read differs.
+/// Never: a file that cannot be read counts as different.
 pub(super) fn check(folder: &Path, files: &[File]) -> Result<Exit, Fault> {
     let mut exit = Exit::Expected;
     for file in files.iter().filter(|file| !file.is_there(folder)) {
         let path = folder.join(file.path());
-        // A closed stream leaves nobody to tell, so the exit code alone speaks.
+        // If the stream is closed, only the exit code reports it.
         let _ = writeln!(io::stderr(), "{} is not what `admit generate manifests` makes", path.display());
         exit = Exit::Differs;
     }
     Ok(exit)
 }
 
-/// The path that leads from `from`, which need not exist, to the folder `to`.
+/// Returns the relative path from `from`, which need not exist, to the folder `to`.
 ///
 /// # Errors
 /// When `to` does not exist, or there is no current folder.
@@ -72,7 +72,7 @@ pub(super) fn relative(from: &Path, to: &Path) -> Result<PathBuf, Fault> {
     Ok(up.chain(to_absolute.components().skip(shared)).collect())
 }
 
-/// Without `..`, for a path that does not exist yet.
+/// Resolves `..` lexically, for a path that does not exist yet.
 fn normal(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -105,7 +105,7 @@ impl File {
 mod tests {
     use super::*;
 
-    /// A second name of the file shows whether its text was cut before the new one was there.
+    /// A hard link shows whether the old file was truncated before the new one was complete.
     #[test]
     fn what_is_written_takes_the_place_of_what_was_there() {
         let out = tempfile::tempdir().unwrap();

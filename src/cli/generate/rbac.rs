@@ -7,16 +7,16 @@ use admit_policy::{GroupVersionKind, PolicySet};
 use serde_json::json;
 
 const TEMPLATE: &str = include_str!("templates/rbac.yaml");
-/// Where the rules for params belong in it.
+/// The placeholder for the rules for params.
 const PARAMS: &str = "#params\n";
 
-/// The template of `rbac.yaml` for these policies.
+/// Returns the template of `rbac.yaml` for these policies.
 pub(super) fn template(policies: &PolicySet) -> String {
     TEMPLATE.replace(PARAMS, &rules(policies))
 }
 
-/// A rule a group: to list and watch the kinds that some policy names, and that no file has objects of. ConfigMaps are
-/// always among them, because policies that are stored in the cluster most often take their params from these.
+/// Returns one rule per API group: to list and watch the param kinds that policies name and that no file has objects of. ConfigMaps
+/// are always included, because policies that are stored in the cluster most often use them as params.
 fn rules(policies: &PolicySet) -> String {
     let documents = policies.documents();
     let mut by_group: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -31,8 +31,8 @@ fn rules(policies: &PolicySet) -> String {
     yaml::write(&by_group.into_iter().map(rule).collect())
 }
 
-/// The plural name of a kind: its definition's, where that is among the files, or else formed as English has it, which is
-/// what Kubernetes' own kinds keep to (`UnsafeGuessKindToResource` of apimachinery).
+/// Returns the plural name of a kind: from its CRD if that is among the files, or else by the English rule that
+/// Kubernetes' own kinds follow (`UnsafeGuessKindToResource` of apimachinery).
 fn resource(policies: &PolicySet, kind: &GroupVersionKind) -> String {
     let defined = policies
         .documents()

@@ -1,5 +1,5 @@
-//! The settings of the generated manifests: one table, from which both the flags of `admit generate manifests --set`
-//! and the values of the chart are made.
+//! Defines the settings of the generated manifests: one table for both the flags of `admit generate manifests --set`
+//! and the values of the chart.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,13 +10,13 @@ use thiserror::Error;
 
 use crate::cli::value_parsers::{self, ValueError};
 
-/// The setting whose value in a chart is the release's namespace.
+/// The setting that is the release's namespace in a chart.
 pub(super) const NAMESPACE: &str = "namespace";
 
 struct Row {
     name: &'static str,
     default: &'static str,
-    /// Empty: any text of the form that `check` asks for.
+    /// The allowed values; empty if any string is allowed that passes `check`.
     choices: &'static [&'static str],
     check: Check,
     doc: &'static str,
@@ -27,11 +27,11 @@ enum Check {
     Choice,
     Count,
     Text,
-    /// `any`, or networks with a comma between them.
+    /// `any`, or networks separated by commas.
     Networks,
 }
 
-/// In place of networks: calls are let in from everywhere.
+/// The value instead of networks that allows calls from everywhere.
 const ANY: &str = "any";
 
 const ROWS: &[Row] = &[
@@ -122,7 +122,7 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// Why a setting is refused.
+/// Why a setting is rejected.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum SettingError {
     #[error("`{0}` is not of the form NAME=VALUE")]
@@ -144,10 +144,10 @@ pub(super) enum SettingError {
 pub(super) struct Settings(BTreeMap<&'static str, String>);
 
 impl Settings {
-    /// The defaults, with what `chosen` (`NAME=VALUE`) says otherwise.
+    /// Returns the defaults, overridden by `chosen` (`NAME=VALUE`).
     ///
     /// # Errors
-    /// When there is no such setting, or it cannot have that value.
+    /// When there is no such setting, or the value is invalid.
     pub(super) fn new(namespace: &str, chosen: &[String]) -> Result<Self, SettingError> {
         let mut values: BTreeMap<_, _> = ROWS.iter().map(|row| (row.name, row.default.to_owned())).collect();
         let namespace = value_parsers::label(namespace)
@@ -180,7 +180,7 @@ impl Settings {
         name == NAMESPACE || ROWS.iter().any(|row| row.name == name)
     }
 
-    /// `values.yaml` of the chart.
+    /// Returns `values.yaml` of the chart.
     pub(super) fn chart_values() -> String {
         let mut text =
             "# Resources, node selectors and the like are for an overlay or a post-renderer.\n".to_owned();
@@ -191,11 +191,11 @@ impl Settings {
         text
     }
 
-    /// `values.schema.json` of the chart, by which Helm refuses what [`Settings::new`] refuses.
+    /// Returns `values.schema.json` of the chart, by which Helm rejects what [`Settings::new`] rejects.
     pub(super) fn chart_schema() -> Value {
         let mut properties: Map<String, Value> =
             ROWS.iter().map(|row| (row.name.to_owned(), row.schema())).collect();
-        // What charts that this one is a part of share with it.
+        // Values that Helm passes to subcharts.
         properties.insert("global".to_owned(), json!({}));
         json!({
             "$schema": "http://json-schema.org/draft-07/schema#",
@@ -211,7 +211,7 @@ impl Settings {
         })
     }
 
-    /// The settings for `--help`.
+    /// Returns the list of settings for `--help`.
     pub(super) fn help() -> String {
         let mut text = "Settings:\n".to_owned();
         for row in ROWS {
@@ -222,7 +222,7 @@ impl Settings {
 }
 
 impl Row {
-    /// As values of a chart are written: numbers, and what is a boolean in YAML, with or without quotes.
+    /// Returns the schema of a value: numbers and YAML booleans may be written with or without quotes.
     fn schema(&self) -> Value {
         let choices = || self.choices.iter().flat_map(|choice| spellings(choice)).collect::<Vec<_>>();
         let mut schema = match self.check {
@@ -244,7 +244,7 @@ impl Row {
             Check::Choice => format!("one of {}", self.choices.join(", ")),
             Check::Count if value.parse::<u16>().is_ok_and(|count| count > 0) => return Ok(()),
             Check::Count => "a number from 1 on".to_owned(),
-            // What would need quotes in YAML is no name of an image either.
+            // Characters that need quotes in YAML are not valid in image names either.
             Check::Text
                 if value.starts_with(|c: char| c.is_ascii_alphanumeric()) && value.chars().all(is_plain) =>
             {

@@ -1,4 +1,4 @@
-//! Expands templates of manifests: the kustomize base and the Helm chart are both made from the same text.
+//! Expands templates of manifests: the kustomize base and the Helm chart are both generated from the same text.
 //!
 //! ```text
 //! image: $(image)          a setting; `$(namespace)` is the namespace of the release
@@ -19,7 +19,7 @@ use thiserror::Error;
 
 use super::settings::Settings;
 
-/// Why a template cannot be rendered. Templates are part of the program: a test renders all of them.
+/// Why a template cannot be rendered. Templates are part of the program, and a test renders all of them.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum TemplateError {
     #[error("line {0}: there is no setting `{1}`")]
@@ -30,20 +30,20 @@ pub(super) enum TemplateError {
     Unbalanced(usize),
 }
 
-/// What becomes of settings and conditions.
+/// How settings and conditions are rendered.
 trait Form {
     fn value(&self, name: &str) -> Option<String>;
-    /// What stands for the line of a condition: a line of its own, if any.
+    /// Renders the line that opens a condition, if it becomes a line.
     fn open(&self, condition: &Condition<'_>) -> Option<String>;
     fn close(&self) -> Option<&'static str>;
-    /// Whether the lines inside of a condition are kept.
+    /// Whether the lines inside a condition are kept.
     fn keeps(&self, condition: &Condition<'_>) -> bool;
-    /// What stands for `lines` that are repeated for each part of a setting.
+    /// Renders `lines` that are repeated for each part of a setting.
     fn each(&self, name: &str, lines: &[&str]) -> Vec<String>;
     fn plain(&self, text: &str) -> String;
 }
 
-/// That a setting has a value, or with `unless` that it has another.
+/// A condition that a setting has a value, or with `unless` that it has another.
 struct Condition<'t> {
     name: &'t str,
     value: &'t str,
@@ -51,7 +51,7 @@ struct Condition<'t> {
 }
 
 impl<'t> Condition<'t> {
-    /// The condition that a line states, if it does.
+    /// Parses the condition of a line, if it is one.
     fn of(line: &'t str) -> Option<Self> {
         let (unless, text) = match line.strip_prefix("#if ") {
             Some(text) => (false, text),
@@ -62,18 +62,18 @@ impl<'t> Condition<'t> {
     }
 }
 
-/// What stands for a part of a setting.
+/// The placeholder for a part of a setting.
 const ITEM: &str = "$(item)";
 
-/// The text with `settings` filled in.
+/// Renders the template with the values of `settings`.
 ///
 /// # Errors
-/// When the template names a setting that does not exist, or is not well formed.
+/// When the template names a setting that does not exist, or is malformed.
 pub(super) fn filled(template: &str, settings: &Settings) -> Result<String, TemplateError> {
     render(template, settings)
 }
 
-/// The text as a template of a chart.
+/// Renders the template as one of a Helm chart.
 ///
 /// # Errors
 /// As [`filled`].

@@ -1,12 +1,12 @@
-//! Generates the webhook configuration by which an API server calls us. It is derived from what the policies match,
-//! so that no other request has to wait for us and none that they match is missed.
+//! Generates the configuration of this program's webhook. It is derived from the rules of the policies, so that the API server
+//! sends exactly the requests that they match.
 //!
-//! Policies that may deny are called by a webhook of their own, apart from those that can only warn or audit: when
-//! the webhook cannot be reached, the former refuse, and the latter, which never refuse, hold nothing up. A policy
-//! whose bindings only warn may deny as well, if it has params that may be missing or looks at a Namespace.
+//! Policies that may deny have a webhook of their own, separate from those that can only warn or audit: when the webhook
+//! cannot be reached, requests to the former are denied, and those to the latter are not delayed. A policy whose bindings
+//! only warn may deny as well, if it has params that may be missing or reads a Namespace.
 //!
-//! Whatever the policies match, requests that a cluster needs to recover are left out: those in our own namespace (a
-//! replica that is down must be replaceable), Leases, token and access reviews, and the admission configuration
+//! Whatever the policies match, requests that a cluster needs to recover are excluded: those in the webhook's own namespace
+//! (a replica that is down must be replaceable), Leases, token and access reviews, and the admission configuration
 //! itself.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 /// The name of the configuration and, as its first label, of the webhooks in it.
 pub(in crate::cli) const NAME: &str = "admit";
-/// What denials name: `admission webhook "policies.admit.local" denied the request: …`.
+/// The webhook name in denials: `admission webhook "policies.admit.local" denied the request: …`.
 const ENFORCING: &str = "policies.admit.local";
 /// The webhook of the policies that cannot deny.
 const AUDITING: &str = "audit.policies.admit.local";
@@ -26,7 +26,7 @@ const MUTATING: &str = "mutate.policies.admit.local";
 /// Seconds an API server waits for an answer.
 const TIMEOUT: u32 = 10;
 
-/// API groups no request of which is sent: (group, resources of it; none for all, the name of the condition).
+/// API groups whose requests are never sent: (group, its resources or none for all, the name of the match condition).
 const EXCLUDED: &[(&str, &[&str], &str)] = &[
     ("coordination.k8s.io", &["leases", "leasecandidates"], "not-leases"),
     ("authentication.k8s.io", &[], "not-authentication"),
@@ -41,7 +41,7 @@ pub(in crate::cli) enum Endpoint {
         name: String,
         namespace: String,
     },
-    /// `https://host:port`, trusted by this authority.
+    /// `https://host:port`, with the authority to trust.
     Url {
         base: String,
         ca_bundle: String,
@@ -61,7 +61,7 @@ pub(in crate::cli) struct Callee<'c> {
     pub(in crate::cli) definitions: bool,
 }
 
-/// A ValidatingWebhookConfiguration that sends to `callee` all that `policies` match.
+/// Creates a ValidatingWebhookConfiguration that sends to `callee` all that `policies` match.
 pub(in crate::cli) fn configuration(policies: &PolicySet, callee: &Callee<'_>) -> Value {
     let webhook = |name: &str, path: &str, failure_policy: &str, enforcing: bool| {
         let rules = rules(policies, enforcing, callee.definitions && enforcing);
@@ -101,7 +101,7 @@ pub(in crate::cli) fn configuration(policies: &PolicySet, callee: &Callee<'_>) -
     })
 }
 
-/// A MutatingWebhookConfiguration that sends to `callee` what the policies that change objects match; none where there are
+/// Creates a MutatingWebhookConfiguration that sends to `callee` what the mutating policies match; none if there are
 /// no such policies.
 pub(in crate::cli) fn mutating_configuration(policies: &PolicySet, callee: &Callee<'_>) -> Option<Value> {
     let rules = merged(
@@ -122,7 +122,7 @@ pub(in crate::cli) fn mutating_configuration(policies: &PolicySet, callee: &Call
         "failurePolicy": callee.failure_policy,
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
-        // What others change after it may concern its policies; which of them, they say themselves.
+        // A later webhook may change what the policies look at; each policy has a reinvocation policy of its own.
         "reinvocationPolicy": "IfNeeded",
         "timeoutSeconds": TIMEOUT,
         "admissionReviewVersions": ["v1"],
@@ -142,7 +142,7 @@ pub(in crate::cli) fn mutating_configuration(policies: &PolicySet, callee: &Call
 }
 
 impl Endpoint {
-    /// As definitions say it, too.
+    /// Returns the client configuration, which has the same form in CRDs.
     pub(in crate::cli) fn client_config(&self, path: &str) -> Value {
         match self {
             Self::Service { name, namespace } => {
@@ -159,17 +159,17 @@ fn outside_of(namespace: &str) -> Value {
     ]})
 }
 
-/// Group, version, scope and operations of a rule: what rules must share to become one.
+/// Group, version, scope and operations of a rule: rules that have these in common are merged.
 type Key = (Vec<String>, Vec<String>, &'static str, Vec<&'static str>);
 
-/// The rules of several policies that differ in their resources alone.
+/// Rules of several policies that differ only in their resources.
 struct MergedRule {
     key: Key,
     resources: Vec<String>,
 }
 
-/// The rules of the policies that may deny, or of those that cannot. A policy without a binding has no effect and no
-/// rules. With `definitions` also the rules of custom resources.
+/// Returns the rules of the policies that may deny, or of those that cannot. A policy without a binding has no effect and no
+/// rules. With `definitions`, also returns rules for custom resources.
 fn rules(policies: &PolicySet, enforcing: bool, definitions: bool) -> Vec<MergedRule> {
     let concerned = policies
         .policies()
@@ -186,7 +186,7 @@ fn rules(policies: &PolicySet, enforcing: bool, definitions: bool) -> Vec<Merged
     sorted(merged)
 }
 
-/// The resources of all rules of the policies, by what else a rule says.
+/// Groups the resources of all rules of the policies by the rest of the rule.
 fn merged<'p>(policies: impl Iterator<Item = &'p Policy>) -> BTreeMap<Key, Vec<String>> {
     let mut merged: BTreeMap<Key, Vec<String>> = BTreeMap::new();
     for policy in policies {
@@ -220,7 +220,7 @@ impl MergedRule {
         })
     }
 
-    /// Whether a request for `resource` of `group` may fall under the rule.
+    /// Whether a request for `resource` of `group` may match the rule.
     fn reaches(&self, group: &str, excluded: &[&str]) -> bool {
         let of_resource = |pattern: &String| {
             let name = pattern.split('/').next().unwrap_or(pattern);
@@ -231,7 +231,7 @@ impl MergedRule {
     }
 }
 
-/// Whether all that `resource` of `groups` stands for is excluded, so that no rule has to name it.
+/// Whether every request for `resource` of `groups` is excluded, so that no rule has to name it.
 fn is_excluded(groups: &[String], resource: &str) -> bool {
     let name = resource.split('/').next().unwrap_or(resource);
     groups.iter().all(|group| {
@@ -241,7 +241,7 @@ fn is_excluded(groups: &[String], resource: &str) -> bool {
     })
 }
 
-/// What keeps excluded requests away where wildcards of the rules would let them in; rules cannot exclude.
+/// Returns match conditions that exclude requests which wildcards of the rules match; rules cannot exclude.
 fn conditions(rules: &[MergedRule]) -> Vec<Value> {
     let reached = EXCLUDED
         .iter()

@@ -1,4 +1,4 @@
-//! Patches of kustomizations: parts of manifests, which lie beside them and mean nothing alone.
+//! Finds the patches of kustomizations: parts of manifests that lie beside them and are not objects themselves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::cli::load::{self, Found};
 
-/// The names that kustomize gives its files.
+/// The file names that kustomize looks for.
 const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// The patches that kustomizations above `files` name, up to the folder `root`, each with the file that names it.
+/// Returns the patches that kustomizations above `files` name, up to the folder `root`, each with the file that names it.
 pub(super) fn patches(root: &Path, files: &[Found]) -> BTreeMap<PathBuf, String> {
     let above = files.iter().flat_map(|file| file.path.ancestors().skip(1));
     let folders: BTreeSet<&Path> = above.filter(|folder| folder.starts_with(root)).collect();
@@ -19,7 +19,7 @@ pub(super) fn patches(root: &Path, files: &[Found]) -> BTreeMap<PathBuf, String>
     for folder in folders {
         for name in NAMES {
             let file = folder.join(name);
-            // One that cannot be read names nothing: kustomize tells what is wrong with it.
+            // An unreadable kustomization names nothing: kustomize reports what is wrong with it.
             let Ok(text) = (Found { path: file.clone(), named: false }).text() else { continue };
             let shown = file.display().to_string();
             let documents = yaml::parse_values(&text).unwrap_or_default();
@@ -31,7 +31,7 @@ pub(super) fn patches(root: &Path, files: &[Found]) -> BTreeMap<PathBuf, String>
     patches
 }
 
-/// What a kustomization names: by a path alone, or as an entry's `path`. Patches that stand in it are no paths.
+/// Returns the paths that a kustomization names, alone or as the `path` of an entry. Inline patches are skipped.
 fn named(kustomization: &Value) -> impl Iterator<Item = &str> {
     let lists = ["patches", "patchesStrategicMerge", "patchesJson6902"].into_iter();
     let entries = lists.filter_map(|list| kustomization.get(list)?.as_array()).flatten();

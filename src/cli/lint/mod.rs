@@ -119,7 +119,7 @@ impl LintArgs {
         }
     }
 
-    /// What was found, and how much of that is silenced. Text that is no YAML is a finding like any other, so that one bad file
+    /// Returns the findings, and how many of them are silenced. Invalid YAML is a finding like any other, so that one bad file
     /// does not hide the rest.
     fn report(&self) -> Result<Linted, Fault> {
         let reading = self.read()?;
@@ -128,7 +128,7 @@ impl LintArgs {
         let Checked { report, silenced, texts } =
             reading.lint(options, &BuiltinTypes::default(), |documents, report| {
                 asked = self.releases.asked().map(|asked| {
-                    // What is refused is told by release.
+                    // Errors are reported by release.
                     report.findings.retain(|finding| {
                         finding.severity != Severity::Error || load::is_unknown_kind(&finding.mistake)
                     });
@@ -186,17 +186,17 @@ fn read(reading: &mut Reading, file: &Found) -> Result<(), Fault> {
     Ok(())
 }
 
-/// How lint ends where documents were not judged.
+/// Returns the exit code if documents were not judged.
 fn undecided(asked: Option<&Asked>) -> Exit {
     if asked.is_some_and(Asked::is_late) { Exit::Undecided } else { Exit::Expected }
 }
 
-/// What was found.
+/// The result of a run.
 struct Linted {
     report: Report,
-    /// How much of it is silenced, and not in the report.
+    /// The number of silenced findings, which are not in the report.
     silenced: usize,
     texts: Texts,
-    /// What releases say of the files, where they are asked.
+    /// The results of the releases, if any were requested.
     asked: Option<Asked>,
 }

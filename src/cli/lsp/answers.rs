@@ -1,4 +1,4 @@
-//! What each request is answered.
+//! Answers the requests of the editor.
 
 use admit_language::Workspace;
 use gen_lsp_types::{
@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use super::{outline, protocol};
 
-/// Runs a case of a suite, and shows the values of its expressions beside their lines.
+/// The command that runs a case of a suite, and shows the values of its expressions beside their lines.
 pub(super) const RUN_CASE: &str = "admit.runCase";
 
-/// Why a request is not answered: the code of the protocol, and what to do.
+/// Why a request fails: the error code of the protocol, and the message.
 struct Refused(ErrorCode, String);
 
-/// Answers a request. `key` is the name of a file by its URI, `uri` the other way round.
+/// Answers a request. `key` maps URIs to file names, and `uri` file names to URIs.
 pub(super) fn answer(
     workspace: &Workspace,
     request: Request,
@@ -81,7 +81,7 @@ pub(super) fn answer(
     }
 }
 
-/// What runs each case of a suite.
+/// Returns the code lenses that run the cases of a suite.
 fn lenses(workspace: &Workspace, uri: &Uri, key: &dyn Fn(&Uri) -> String) -> Vec<CodeLens> {
     let lens = |(name, range): (String, _)| CodeLens {
         range: protocol::range(&range),
@@ -96,7 +96,7 @@ fn lenses(workspace: &Workspace, uri: &Uri, key: &dyn Fn(&Uri) -> String) -> Vec
     workspace.cases(&key(uri)).into_iter().map(lens).collect()
 }
 
-/// What the last run of a case made of expressions, beside their lines.
+/// Returns inlay hints with the values of expressions in the last run of a case.
 fn hints(workspace: &Workspace, params: &InlayHintParams, key: &dyn Fn(&Uri) -> String) -> Vec<InlayHint> {
     let asked = protocol::place(params.range.start)..=protocol::place(params.range.end);
     let values = workspace.values(&key(&params.text_document.uri)).into_iter();

@@ -1,4 +1,4 @@
-//! The documents of an editor, within bounds: which are open, and in which of them mistakes are to be looked for.
+//! Keeps the documents of an editor, within limits: which are open, and which of them must be checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -17,24 +17,24 @@ use super::folder::{Folder, is_of_interest};
 use super::protocol::{self, key, parts};
 use crate::cli::load::Found;
 
-/// Bytes of a document.
+/// The largest document in bytes.
 const MAX_DOCUMENT: usize = 16 * 1024 * 1024;
-/// Documents that are open.
+/// The most documents that are open.
 const MAX_OPEN: usize = 1_000;
 
-/// What is known of files, and which of them are open.
+/// The contents of files, and which of them are open.
 pub(super) struct Documents {
     pub(super) workspace: Workspace,
-    /// What is open: by file, as the editor calls it, with its version.
+    /// The open files, each with the editor's URI and version.
     open: BTreeMap<String, (Uri, i32)>,
-    /// Open files in which mistakes are to be looked for.
+    /// Open files that must be checked.
     unchecked: BTreeSet<String>,
     /// Open files that are too large.
     oversized: BTreeSet<String>,
     folders: Vec<PathBuf>,
 }
 
-/// What the editor is told of a change, if anything is.
+/// A notification to the editor, if there is one.
 type Told = Option<Notification>;
 
 impl Documents {
@@ -49,7 +49,7 @@ impl Documents {
         }
     }
 
-    /// Reads the policies and definitions in the folders of the editor.
+    /// Reads the policies and definitions in the editor's folders.
     pub(super) fn read_folders(&mut self) -> Vec<Notification> {
         let mut folder = Folder::default();
         self.folders.iter().for_each(|path| folder.read(path));
@@ -59,19 +59,19 @@ impl Documents {
         folder.told.into_iter().map(|told| protocol::shown(MessageType::Warning, told)).collect()
     }
 
-    /// The next file in which mistakes are to be looked for.
+    /// Takes the next file to check.
     pub(super) fn unchecked(&mut self) -> Option<String> {
         let Self { unchecked, open, oversized, .. } = self;
         let next = std::iter::from_fn(|| unchecked.pop_first());
         next.into_iter().find(|file| open.contains_key(file) && !oversized.contains(file))
     }
 
-    /// Mistakes are looked for in a file once more.
+    /// Marks a file to be checked again.
     pub(super) fn check_again(&mut self, file: String) {
         self.unchecked.insert(file);
     }
 
-    /// How the editor calls a file.
+    /// Returns the editor's URI of a file.
     pub(super) fn uri(&self, file: &str) -> Uri {
         self.open.get(file).map_or_else(|| protocol::uri(file.as_ref()), |(uri, _)| uri.clone())
     }
@@ -103,7 +103,7 @@ impl Documents {
                 }
                 TextDocumentContentChangeEvent::TextDocumentContentChangePartial(_) => None,
             });
-            // Changes of a text that nobody has lead nowhere.
+            // Incremental changes of a document that is not known are ignored.
             if let Some(text) = whole.filter(|text| text.len() <= MAX_DOCUMENT) {
                 self.oversized.remove(&file);
                 self.workspace.open(&file, text);
@@ -130,7 +130,7 @@ impl Documents {
         self.publication(file, vec![protocol::of_document(message)])
     }
 
-    /// Mistakes are looked for in the file, and in those that may depend on it.
+    /// Marks the file to be checked, with those that may depend on it.
     fn changed_file(&mut self, file: String) {
         if self.workspace.text(&file).is_some_and(is_of_interest) {
             let depends = |other: &&String| {
@@ -163,7 +163,7 @@ impl Documents {
         None
     }
 
-    /// A file that is not open is what is written, if it lies in one of the folders.
+    /// Replaces the editor's text of a closed file by what is on disk, if the file lies in one of the folders.
     fn reread(&mut self, file: &str) {
         self.workspace.close(file);
         let path = PathBuf::from(file);
@@ -175,7 +175,7 @@ impl Documents {
         }
     }
 
-    /// The mistakes of a file as the editor is told them, if it is open.
+    /// Creates the notification with the diagnostics of a file, if it is open.
     pub(super) fn publication(&self, file: &str, diagnostics: Vec<Diagnostic>) -> Told {
         let (uri, version) = self.open.get(file)?;
         let params = PublishDiagnosticsParams { uri: uri.clone(), version: Some(*version), diagnostics };

@@ -1,25 +1,25 @@
-//! The policies and definitions in the folders of an editor, within bounds.
+//! Reads the policies and definitions in the folders of an editor, within limits.
 
 use std::path::Path;
 
 use crate::cli::load;
 
-/// Files that are looked into.
+/// The most files that are read.
 const MAX_FILES: usize = 2_000;
-/// Bytes of all files that are kept.
+/// The most bytes of all files that are kept.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
-/// What is found in folders.
+/// The files of interest in folders.
 #[derive(Debug, Default)]
 pub(super) struct Folder {
-    /// Paths with their texts.
+    /// Paths with their contents.
     pub(super) files: Vec<(String, String)>,
-    /// What was not looked at, and why; for the user.
+    /// Messages for the user about what was skipped, and why.
     pub(super) told: Vec<String>,
 }
 
 impl Folder {
-    /// Reads a folder.
+    /// Reads a folder, and its subfolders.
     pub(super) fn read(&mut self, folder: &Path) {
         let found = match load::files(folder) {
             Ok(found) => found,
@@ -36,7 +36,7 @@ impl Folder {
                 ));
                 break;
             }
-            // What cannot be read is told where it is opened.
+            // Read errors are reported when the file is opened.
             if let Ok(text) = file.text()
                 && is_of_interest(&text)
             {
@@ -47,7 +47,7 @@ impl Folder {
     }
 }
 
-/// Whether other files may depend on what the text says.
+/// Whether other files may depend on this text.
 pub(super) fn is_of_interest(text: &str) -> bool {
     text.contains("CustomResourceDefinition") || text.contains("AdmissionPolicy")
 }

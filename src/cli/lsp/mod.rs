@@ -1,4 +1,4 @@
-//! `admit lsp`: a language server for CEL in CRDs, policies and suites.
+//! `admit lsp`: runs a language server for CEL in CRDs, policies and suites.
 //!
 //! ```text
 //! stdin ──wire──► Message ──server──► answers ──► admit_language::Workspace
@@ -9,8 +9,8 @@
 //! stdout ◄──wire── Message ◄─┴─ protocol: places and names as the protocol has them
 //! ```
 //!
-//! One thread answers, in the order of the questions. Mistakes are looked for when nothing else waits, and a change that arrives
-//! meanwhile ends that: so they are always those of the newest text.
+//! One thread answers requests in their order. Files are checked when no message waits, and a message that arrives
+//! meanwhile aborts the check, so that diagnostics are always those of the newest text.
 
 mod answers;
 mod documents;
@@ -29,10 +29,10 @@ pub use self::server::serve;
 use super::Exit;
 use super::process::{self, Fault};
 
-/// What the server is told on its command line.
+/// The options of the command line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LspOptions {
-    /// Files may have objects of kinds that no policy uses.
+    /// Whether files may have objects of kinds that no policy uses.
     pub ignore_unknown: bool,
 }
 
@@ -70,7 +70,7 @@ impl LspArgs {
         match wire::stdio() {
             Ok((connection, writer)) => {
                 let exit = Server::new(connection, options).run();
-                // What was answered last is written before the end; a closed pipe leaves nobody to tell.
+                // The last answers are written before the end; if the pipe is closed, nobody can be told.
                 let _ = writer.join();
                 exit
             }

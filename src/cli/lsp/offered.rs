@@ -1,4 +1,4 @@
-//! What the server offers to an editor.
+//! Lists the capabilities of the server.
 
 use gen_lsp_types::{
     CodeActionProvider, CodeLensOptions, CompletionOptions, DefinitionProvider, DocumentSymbolProvider,
@@ -9,7 +9,7 @@ use gen_lsp_types::{
 
 use super::answers;
 
-/// All that is answered, with columns counted in that unit.
+/// Returns all capabilities, with positions in the given encoding.
 pub(super) fn offered(kind: PositionEncodingKind) -> InitializeResult {
     let triggers = [".", "'", "\""].map(str::to_owned).into();
     InitializeResult {

@@ -1,4 +1,4 @@
-//! What files consist of, as the protocol has it.
+//! Converts the outline of files to symbols of the protocol.
 
 use admit_language::{Symbol, SymbolKind, Workspace};
 use gen_lsp_types::{
@@ -8,10 +8,10 @@ use gen_lsp_types::{
 
 use super::protocol;
 
-/// Parts of all files that one question is answered with.
+/// The most symbols that one workspace query returns.
 const MOST: usize = 512;
 
-/// A part with those in it.
+/// Converts a part of a file, with the parts in it.
 pub(super) fn symbol(symbol: Symbol) -> DocumentSymbol {
     let Symbol { name, detail, kind, range, named, parts } = symbol;
     let children: Vec<DocumentSymbol> = parts.into_iter().map(self::symbol).collect();
@@ -46,7 +46,7 @@ pub(super) fn fold((first, last): (usize, usize)) -> FoldingRange {
     FoldingRange { start_line: line(first), end_line: line(last), ..FoldingRange::default() }
 }
 
-/// The parts of all files whose names have the characters of the query, in their order; upper and lower case are the same.
+/// Finds the parts of all files whose names contain the characters of the query in order, ignoring case.
 pub(super) fn everywhere(
     workspace: &Workspace,
     query: &str,

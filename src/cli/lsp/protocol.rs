@@ -1,4 +1,4 @@
-//! Places, names of files and answers as the protocol has them.
+//! Converts positions, file names and results to the types of the protocol, and back.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use gen_lsp_types::{
 };
 use lsp_server::Notification;
 
-/// Who tells mistakes.
+/// The `source` of all diagnostics.
 const SOURCE: &str = "admit";
 
 pub(super) fn place(position: Position) -> Place {
@@ -46,7 +46,7 @@ pub(super) fn diagnostic(mistake: &Mistake) -> Diagnostic {
     }
 }
 
-/// A mistake of a document as a whole.
+/// Creates a diagnostic about a document as a whole.
 pub(super) fn of_document(message: String) -> Diagnostic {
     Diagnostic {
         severity: Some(DiagnosticSeverity::Error),
@@ -56,13 +56,13 @@ pub(super) fn of_document(message: String) -> Diagnostic {
     }
 }
 
-/// Changes of one document.
+/// Converts changes of one document.
 pub(super) fn edits(uri: Uri, edits: Vec<Edit>) -> WorkspaceEdit {
     let edits = edits.into_iter().map(|edit| TextEdit { range: range(&edit.range), new_text: edit.text });
     WorkspaceEdit { changes: Some(HashMap::from([(uri, edits.collect())])), ..WorkspaceEdit::default() }
 }
 
-/// A change that mends a mistake of a document.
+/// Creates a code action that fixes a mistake of a document.
 pub(super) fn action(fix: Fix, uri: Uri) -> CodeAction {
     CodeAction {
         title: fix.title,
@@ -72,7 +72,7 @@ pub(super) fn action(fix: Fix, uri: Uri) -> CodeAction {
     }
 }
 
-/// A message that the editor shows.
+/// Creates a message that the editor shows.
 pub(super) fn shown(kind: MessageType, message: String) -> Notification {
     Notification::new("window/showMessage".to_owned(), ShowMessageParams { kind, message })
 }
@@ -103,12 +103,12 @@ pub(super) fn item(item: Item, replaced: ProtocolRange) -> CompletionItem {
     }
 }
 
-/// What a file is called: by its path, so that one file has one name whoever tells it.
+/// Returns the name of a file: its path, so that different URIs of a file have the same name.
 pub(super) fn key(uri: &Uri) -> String {
     path(uri).map_or_else(|| uri.0.clone(), |path| path.display().to_string())
 }
 
-/// The part that a change replaces, none for all of the text, and what it puts there.
+/// Returns the range that a change replaces (None for the whole text), and its new text.
 pub(super) fn parts(change: TextDocumentContentChangeEvent) -> (Option<Range<Place>>, String) {
     match change {
         TextDocumentContentChangeEvent::TextDocumentContentChangePartial(part) => {
@@ -119,10 +119,10 @@ pub(super) fn parts(change: TextDocumentContentChangeEvent) -> (Option<Range<Pla
     }
 }
 
-/// The file of a `file:` URI.
+/// Returns the path of a `file:` URI.
 pub(super) fn path(uri: &Uri) -> Option<PathBuf> {
     let rest = uri.0.strip_prefix("file://")?;
-    // What stands before the path is a host, which is this one.
+    // The part before the path is the host, which is this one.
     let path = rest.get(rest.find('/')?..)?;
     let mut bytes = Vec::with_capacity(path.len());
     let mut left = path.bytes();
@@ -138,7 +138,7 @@ pub(super) fn path(uri: &Uri) -> Option<PathBuf> {
     String::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
-/// The URI of a file.
+/// Returns the URI of a file.
 pub(super) fn uri(path: &Path) -> Uri {
     let mut out = "file://".to_owned();
     for byte in path.to_string_lossy().bytes() {

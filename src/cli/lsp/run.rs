@@ -8,18 +8,18 @@ use admit_policy::{ExpressionId, Keep, Recorded, Recording};
 use crate::cli::process::Fault;
 use crate::cli::suite;
 
-/// What came of a case.
+/// The result of a case.
 pub(super) struct Ran {
     pub(super) passed: bool,
-    /// What was decided.
+    /// The outcome of the request.
     pub(super) outcome: &'static str,
-    /// The same for people.
+    /// The result for people.
     pub(super) told: String,
-    /// What expressions did.
+    /// The recorded evaluations.
     pub(super) recorded: Vec<(ExpressionId, Recorded)>,
 }
 
-/// Runs the case of that name, of a suite as it is saved.
+/// Runs the case with that name in a saved suite.
 pub(super) fn case(suite: &str, name: &str) -> Result<Ran, Fault> {
     let recording = Recording::new(Keep::TRACES);
     let report = suite::one((Path::new(suite), Some(name)), None, OfflinePlugins::default(), &recording)?;

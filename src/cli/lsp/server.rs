@@ -1,4 +1,4 @@
-//! The loop: what is asked is answered in its order, and mistakes are looked for when nothing waits.
+//! Runs the main loop: requests are answered in their order, and files are checked when no message waits.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,22 +20,22 @@ use super::protocol::key;
 use super::{LspOptions, answers, protocol, run};
 use crate::cli::Exit;
 
-/// Messages that are taken out of the connection ahead of their turn, to see what was cancelled.
+/// The most messages that are read ahead, to see which requests were cancelled.
 const MAX_AHEAD: usize = 256;
-/// How often looking for mistakes is given up for something else before it is done all the same.
+/// How often a check is aborted for messages before it runs to its end all the same.
 const MAX_GIVEN_UP: usize = 8;
 
-/// Serves one connection to its end, as `admit lsp` does: for tests, over one in memory.
+/// Serves one connection to its end, as `admit lsp` does; tests use one in memory.
 pub fn serve(connection: Connection, options: LspOptions) -> Exit {
     Server::new(connection, options).run()
 }
 
 thread_local! {
-    /// Where messages arrive, for work that is to be given up for them.
+    /// The channel of incoming messages, for a check that is aborted when one arrives.
     static WAITING: RefCell<Option<Receiver<Message>>> = const { RefCell::new(None) };
 }
 
-/// Looking for mistakes was given up for a message.
+/// The payload of an aborted check.
 struct Superseded;
 
 /// The state of one connection.
@@ -45,9 +45,9 @@ pub(super) struct Server {
     documents: Documents,
     ahead: VecDeque<Message>,
     given_up: usize,
-    /// The editor asks for values beside the lines again, when it is told that there are others.
+    /// Whether the editor can be asked to request inlay hints again.
     refreshes: bool,
-    /// Of requests that the editor was sent.
+    /// The number of requests that were sent to the editor.
     asked: i32,
     is_shut_down: bool,
 }
@@ -88,7 +88,7 @@ impl Server {
     }
 
     fn initialize(&mut self, params: serde_json::Value) -> InitializeResult {
-        // A client of another version is served by what is common.
+        // Parameters of other protocol versions are ignored.
         let root = params.get("rootUri").and_then(serde_json::Value::as_str).map(|uri| Uri(uri.to_owned()));
         self.refreshes = params
             .pointer("/capabilities/workspace/inlayHint/refreshSupport")
@@ -113,7 +113,7 @@ impl Server {
         offered(kind)
     }
 
-    /// The next message; meanwhile mistakes are looked for. None where the editor has gone.
+    /// Waits for the next message, and checks files meanwhile. None if the editor has closed the connection.
     fn next(&mut self) -> Option<Message> {
         loop {
             self.look_ahead();
@@ -132,7 +132,7 @@ impl Server {
         }
     }
 
-    /// Takes what has arrived, and requests out of it that were cancelled since.
+    /// Reads the messages that have arrived, and drops requests that were cancelled since.
     fn look_ahead(&mut self) {
         while self.ahead.len() < MAX_AHEAD {
             let Ok(message) = self.connection.receiver.try_recv() else { return };
@@ -170,7 +170,7 @@ impl Server {
         self.send(answer);
     }
 
-    /// Runs a case as it is saved, and tells how it ended.
+    /// Runs a case of a saved suite, and reports its result.
     fn execute(&mut self, request: Request) {
         let refused =
             |code: ErrorCode, text: String| Response::new_err(request.id.clone(), code as i32, text);
@@ -222,7 +222,7 @@ impl Server {
         }
     }
 
-    /// Looks for the mistakes of a file, and tells them; gives up where a message arrives meanwhile.
+    /// Checks a file, and publishes its diagnostics; aborted if a message arrives meanwhile.
     fn check(&mut self, file: String) {
         let ask = if self.given_up < MAX_GIVEN_UP { give_way } else { || {} };
         WAITING.set(Some(self.connection.receiver.clone()));
@@ -253,7 +253,7 @@ impl Server {
     }
 
     fn send(&self, message: impl Into<Message>) {
-        // An editor that has gone is noticed where the next message is waited for.
+        // A closed connection is noticed when the next message is awaited.
         let _ = self.connection.sender.send(message.into());
     }
 }

@@ -1,5 +1,5 @@
-//! Messages over standard input and output, within bounds: the library's own transport takes memory for whatever length a
-//! header claims, and ends at the first message that is no JSON.
+//! Reads and writes messages over standard input and output, within limits: the library's own transport allocates memory for
+//! whatever length a header claims, and ends at the first message that is not JSON.
 
 use std::io::{self, BufRead, Read as _};
 use std::thread::{self, JoinHandle};
@@ -8,16 +8,16 @@ use crossbeam_channel::bounded;
 use lsp_server::{Connection, Message, Response};
 use thiserror::Error;
 
-/// Bytes of a message: a document of the size that manifests may have, with its escapes.
+/// The largest message in bytes: a document of the largest size for manifests, with JSON escapes.
 const MAX_MESSAGE: usize = 40 * 1024 * 1024;
-/// Bytes of a line of a header.
+/// The longest header line in bytes.
 const MAX_HEADER: u64 = 4_096;
-/// Messages that wait.
+/// The most messages in a queue.
 const MAX_WAITING: usize = 64;
-/// The code of JSON-RPC for what cannot be read.
+/// The JSON-RPC error code for invalid JSON.
 const PARSE_ERROR: i32 = -32_700;
 
-/// A connection over this process' own streams, and the thread that writes.
+/// Opens a connection over the standard streams; also returns the thread that writes.
 pub(super) fn stdio() -> io::Result<(Connection, JoinHandle<()>)> {
     let (to_server, receiver) = bounded::<Message>(MAX_WAITING);
     let (sender, from_server) = bounded::<Message>(MAX_WAITING);
@@ -29,7 +29,7 @@ pub(super) fn stdio() -> io::Result<(Connection, JoinHandle<()>)> {
                 Ok(Some(Ok(message))) => message,
                 Ok(Some(Err(problem))) => {
                     let id = 0.into();
-                    // Without its id nobody can be answered by name; the text says what it is about.
+                    // Without an id the response refers to no request; its text says what it is about.
                     if to_client.send(Response::new_err(id, PARSE_ERROR, problem.to_string()).into()).is_err()
                     {
                         return;
@@ -55,7 +55,7 @@ pub(super) fn stdio() -> io::Result<(Connection, JoinHandle<()>)> {
     Ok((Connection { sender, receiver }, writer))
 }
 
-/// Why what came is no message; the next one is read all the same.
+/// Why input is not a message; reading continues with the next one.
 #[derive(Debug, Error)]
 enum MessageError {
     #[error("a message of {0} bytes is too long: {MAX_MESSAGE} are taken")]
@@ -64,10 +64,10 @@ enum MessageError {
     Invalid(serde_json::Error),
 }
 
-/// The next message, or what is wrong with it; none at the end of the stream.
+/// Reads the next message, or what is wrong with it; None at the end of the stream.
 ///
 /// # Errors
-/// When the stream fails, or a header says no length: where the next message begins is not known then.
+/// When reading fails, or a header has no length, so that the start of the next message is unknown.
 fn read(stream: &mut impl BufRead) -> io::Result<Option<Result<Message, MessageError>>> {
     let Some(length) = header(stream)? else { return Ok(None) };
     if length > MAX_MESSAGE {

@@ -1,4 +1,4 @@
-//! The command-line flags for must-gathers, shared by the commands that run their controller.
+//! Defines the flags for must-gathers, shared by the commands that run their controller.
 
 use std::path::{Path, PathBuf};
 
@@ -11,13 +11,13 @@ use crate::gather::tunnel::Proxies;
 use crate::gather::upload::sftp::KnownHosts;
 use crate::outside;
 
-/// Bytes of a file of host keys.
+/// The largest file of host keys in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
 
-/// Bytes of authorities that a Job is handed: the kernel takes no variable of more than twice as many.
+/// The largest set of authorities in bytes for the variable of a Job: the kernel's limit is twice as much.
 const MAX_CA: u64 = 64 * 1024;
 
-/// What was typed about must-gathers.
+/// The flags about must-gathers.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Must-gathers")]
 pub(in crate::cli) struct MustGatherArgs {
@@ -57,15 +57,15 @@ pub(in crate::cli) struct MustGatherArgs {
 }
 
 impl MustGatherArgs {
-    /// The image of this program.
+    /// Returns the image of this program.
     pub(in crate::cli) fn image(&self) -> &str {
         &self.operator_image
     }
 
-    /// What the flags mean. `proxy_ca` is the file of authorities to trust for proxies.
+    /// Converts the flags to settings. `proxy_ca` is the file of authorities to trust for proxies.
     ///
     /// # Errors
-    /// For a file of host keys that is none.
+    /// For an invalid file of host keys.
     pub(in crate::cli) fn settings(&self, proxy_ca: Option<&Path>) -> Result<Settings, Fault> {
         let Self {
             operator_image,

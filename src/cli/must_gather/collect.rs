@@ -85,7 +85,7 @@ impl CollectArgs {
         }
     }
 
-    /// Standard output; and the log, which whoever runs this as a command keeps itself.
+    /// Returns the writer of log lines: standard output and the log file, unless the caller keeps the log file itself.
     fn teller(&self) -> Result<Teller, Fault> {
         if std::env::var_os(LOGGED).is_some() {
             return Ok(Teller::new(io::stdout()));
@@ -98,7 +98,7 @@ impl CollectArgs {
     }
 }
 
-/// The log and standard output.
+/// Writes to the log file and to standard output.
 struct Both {
     file: fs::File,
 }

@@ -1,4 +1,4 @@
-//! What commands do as containers of a Job: they read variables, wait for the gathering, and tell their outcome.
+//! Supports commands that run as containers of a Job: reads variables, waits for the gathering, and reports the outcome.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Waits until the gathering has ended; whether it ran out of time.
+/// Waits until the gathering has ended; returns whether it ran out of time.
 pub(super) async fn wait(folder: &Path) -> Result<bool, Fault> {
     info!(folder = %folder.display(), "waiting for the gathering to end");
     let ended = mark::ended(folder).await.map_err(Fault::internal)?;
@@ -25,7 +25,7 @@ pub(super) async fn wait(folder: &Path) -> Result<bool, Fault> {
     Ok(ended.is_out_of_time())
 }
 
-/// Tells `outcome` in the file as well.
+/// Returns `outcome`, and also writes it to the file.
 pub(super) fn told(file: Option<&Path>, outcome: Result<String, Fault>) -> Result<(), Fault> {
     let line = match &outcome {
         Ok(line) => line.clone(),

@@ -1,4 +1,4 @@
-//! The commands of a must-gather: collect, run a collecting command of another image, obfuscate, and upload the
+//! Contains the commands of a must-gather: collect, run a collecting command of another image, obfuscate, and upload the
 //! archive.
 
 pub(super) mod args;

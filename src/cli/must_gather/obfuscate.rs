@@ -19,14 +19,14 @@ use crate::gather::obfuscate::rules::Ruleset;
 use crate::telemetry::LogFormat;
 use crate::{outside, private};
 
-/// Bytes of a file of rules.
+/// The largest file of rules in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
-/// The variable with the text of rules.
+/// The environment variable with rules as text.
 const RULES: &str = "obfuscation_rules";
-/// What is not finished has this behind its name.
+/// The suffix of the name of unfinished output.
 const PART: &str = ".part";
 
-/// What was typed about what is not to be shown.
+/// The flags about what is obfuscated.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Obfuscation")]
 pub(in crate::cli) struct RuleArgs {
@@ -47,10 +47,10 @@ pub(in crate::cli) struct RuleArgs {
 }
 
 impl RuleArgs {
-    /// The rules, ready to be followed.
+    /// Reads the rules, and prepares them.
     ///
     /// # Errors
-    /// For rules that cannot be read, or that are none.
+    /// When the rules cannot be read, or are invalid.
     pub(super) fn cleaner(&self) -> Result<Cleaner, Fault> {
         let text = match &self.rules {
             None => variable(RULES),
@@ -129,7 +129,7 @@ impl ObfuscateArgs {
 
     async fn work(self) -> Result<String, Fault> {
         let Self { input, output, rules, table, wait_for, message_file: _, log_format: _ } = self;
-        // Whatever has to be mended is told before anything is waited for.
+        // Usage errors are reported before waiting.
         let cleaner = rules.cleaner()?;
         if fs::symlink_metadata(&output).is_ok() {
             return Err(Fault::usage(format!(
@@ -160,7 +160,7 @@ impl ObfuscateArgs {
 
 type Originals = std::collections::BTreeMap<String, String>;
 
-/// Under another name until it is whole: a folder of that name is never half of what it should be.
+/// Writes to a temporary name and renames it when it is complete, so that the folder never has partial contents.
 fn into_folder(mut cleaner: Cleaner, from: &Path, to: &Path) -> Result<(Cleaned, Originals), CleanError> {
     let mut part = to.as_os_str().to_owned();
     part.push(PART);
@@ -175,12 +175,12 @@ fn into_folder(mut cleaner: Cleaner, from: &Path, to: &Path) -> Result<(Cleaned,
     Ok(cleaner.finish())
 }
 
-/// A file without a name, beside `path`.
+/// Creates a file without a name in the folder of `path`.
 fn scratch(path: &Path) -> io::Result<File> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".scratch");
     let beside = PathBuf::from(beside);
-    // Left by a process that was killed.
+    // A leftover of a process that was killed.
     let _ = fs::remove_file(&beside);
     if let Some(above) = beside.parent().filter(|above| !above.as_os_str().is_empty()) {
         fs::create_dir_all(above)?;
@@ -190,10 +190,10 @@ fn scratch(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Hands `from` to `sink`; the scratch file is beside `archive`.
+/// Passes the obfuscated files of `from` to `sink`; the scratch file is beside `archive`.
 ///
 /// # Errors
-/// What `cleaner` fails with.
+/// The errors of `cleaner`.
 pub(super) fn into_sink(
     mut cleaner: Cleaner,
     from: &Path,

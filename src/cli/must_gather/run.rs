@@ -1,5 +1,5 @@
 //! `admit run-gather`: runs a gathering command of any image with a time limit, keeps its output and marks its end.
-//! An init container copies this program to where the image's container finds it.
+//! An init container copies this program into a volume of the image's container.
 
 use std::fs;
 use std::io;

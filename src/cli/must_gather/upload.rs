@@ -24,14 +24,14 @@ use crate::gather::upload::sftp::{
 use crate::telemetry::LogFormat;
 use crate::{outside, private};
 
-/// Bytes of a file with a password or with host keys.
+/// The largest file with a password or host keys in bytes.
 const MAX_FILE: u64 = 1024 * 1024;
-/// Variables that no flag stands for: what they hold is shown by nothing.
+/// Environment variables without a flag, so that their values are not shown anywhere.
 const PASSWORD: &str = "password";
 const KNOWN_HOSTS: &str = "known_hosts";
-/// Authorities for proxies, as text; those of the file as well where there are both.
+/// The variable with the authorities for proxies as PEM, in addition to those of the file.
 const PROXY_CA: &str = "proxy_ca_pem";
-/// What the archive is called before `.tar.gz`.
+/// The variable with the name of the archive without `.tar.gz`.
 const PREFIX: &str = "FILENAME_PREFIX";
 
 /// Arguments of `admit upload`.
@@ -138,9 +138,9 @@ impl UploadArgs {
         told(message_file.as_deref(), outcome)
     }
 
-    /// What was done, in a line.
+    /// Does the work, and returns a one-line summary.
     async fn work(self) -> Result<String, Fault> {
-        // Whatever has to be mended is told before anything is waited for.
+        // Usage errors are reported before waiting.
         let sftp = self.sftp()?;
         let cleaner = if self.obfuscate { Some(self.rules.cleaner()?) } else { None };
         let began = Timestamp::now();
@@ -155,7 +155,7 @@ impl UploadArgs {
             Ok(hidden) => send(&sftp, &archive, &remote).await.map(|sent| (sent, hidden)),
             Err(fault) => Err(fault),
         };
-        // Nobody asks for it a second time.
+        // The archive is not needed any more.
         let _ = fs::remove_file(&archive);
         let (Delivered { name, bytes, verified }, hidden) = sent?;
         let late = if out_of_time { "; the gathering ran out of time" } else { "" };
@@ -183,11 +183,11 @@ impl UploadArgs {
         })
     }
 
-    /// A file of all authorities that are told of.
+    /// Writes the authorities of the variable and of the file into one file.
     fn proxy_ca(&self) -> Result<Option<PathBuf>, Fault> {
         let Some(pem) = variable(PROXY_CA) else { return Ok(self.proxy_ca.clone()) };
         let more = match &self.proxy_ca {
-            // That of a ConfigMap may not be there.
+            // The file of an optional ConfigMap may be missing.
             Some(path) if path.exists() => text(path, "authorities")?,
             _ => String::new(),
         };
@@ -229,14 +229,14 @@ fn text(path: &Path, what: &str) -> Result<String, Fault> {
         .map_err(|error| Fault::usage(format!("cannot read {what} from `{}`: {error}", path.display())))
 }
 
-/// As must-gathers were always called, unless whoever made the Job knows better.
+/// Returns the archive's name: the traditional one, unless the variable has another.
 fn local_name(now: Timestamp) -> String {
     let prefix =
         variable(PREFIX).unwrap_or_else(|| format!("must-gather-{}", now.strftime("%Y%m%d_%H%M%SZ")));
     format!("{prefix}.tar.gz")
 }
 
-/// Makes the archive; what is to be said of what it does not show.
+/// Creates the archive; returns the part of the summary about what was obfuscated.
 async fn pack(output: &Path, archive: &Path, cleaner: Option<Cleaner>) -> Result<String, Fault> {
     let (from, to) = (output.to_owned(), archive.to_owned());
     let making = spawn_blocking(move || -> Result<_, CleanError> {
@@ -272,7 +272,7 @@ async fn pack(output: &Path, archive: &Path, cleaner: Option<Cleaner>) -> Result
     }
 }
 
-/// What became an archive.
+/// The result of creating the archive.
 enum Made {
     Whole(Bundled),
     Obfuscated(Cleaned),

@@ -1,4 +1,4 @@
-//! Judges every change of what suites test: by their cases, and what these do not see by who looks for a case that would.
+//! Judges every mutation: runs the test cases against it, and searches for a detecting case if none of them detects it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -21,29 +21,28 @@ use crate::cli::progress::Progress;
 use crate::cli::prove::Program;
 use crate::cli::suite::parallel;
 
-/// The least part of all the time that one change gets which no case sees: of 60 seconds 300 milliseconds. What can be proved mostly is
-/// at once.
+/// The least share of the time limit that one undetected mutation gets: of 60 seconds 300 milliseconds. Most proofs take far less.
 const LEAST_PART: u32 = 200;
-/// The part of all the time that such changes share where they are few.
+/// The share of the time limit that all undetected mutations together get if they are few.
 const SHARED_PART: u32 = 10;
-/// The most that one of them gets.
+/// The largest share of the time limit for one of them.
 const MOST_PART: u32 = 20;
-/// Cases beside those that there are that are tried before a solver is asked.
+/// How many variants of existing cases are tried before a solver is called.
 const TRIES: usize = 1_000;
 
-/// By what changes are judged.
+/// The settings by which mutations are judged.
 #[derive(Debug)]
 pub(super) struct Judging<'a> {
     pub(super) definitions: &'a [Document],
     pub(super) since: Option<&'a str>,
     pub(super) solver: Option<&'a str>,
     pub(super) items: usize,
-    /// How long all of it may take, and when that is over.
+    /// The time limit for the whole run, and when it is over.
     pub(super) timeout: Duration,
     pub(super) end: Option<Instant>,
 }
 
-/// A document with all cases that are about it, and its changes.
+/// A document with all cases that are about it, and its mutations.
 struct Subject<'m> {
     document: &'m Document,
     trial: Trial<'m>,
@@ -51,14 +50,14 @@ struct Subject<'m> {
     loaded: Vec<String>,
 }
 
-/// A change by the numbers of its document and its own.
+/// A mutation: the index of its document, and its own.
 type At = (usize, usize);
 
 impl Judging<'_> {
-    /// Everything about all of `material`.
+    /// Judges all mutations of `material`.
     ///
     /// # Errors
-    /// Files that cannot be read, git revisions and solvers that there are not, and counterexamples that the engine does not
+    /// Files that cannot be read, unknown git revisions and solvers, and counterexamples that the engine does not
     /// confirm.
     pub(super) fn of(&self, material: &Material) -> Result<Report, Fault> {
         let groups = material.groups();
@@ -109,7 +108,7 @@ impl Judging<'_> {
         let mut known: BTreeMap<(PathBuf, usize), (&'m Document, Vec<&'m Group<'m>>)> = BTreeMap::new();
         for group in groups {
             for document in group.documents.iter().copied() {
-                // Suites may name one file in several ways.
+                // Suites may name the same file by different paths.
                 let path = Path::new(&*document.file);
                 let path =
                     std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| load::normal(&path));
@@ -146,7 +145,7 @@ impl Judging<'_> {
         Ok(subjects)
     }
 
-    /// The changes of a document with their places, those of changed lines only where that is asked for.
+    /// Returns the mutations of a document with their positions; with `since`, only those of changed lines.
     fn mutants(&self, document: &Document, text: &str) -> Result<Vec<(Mutant, Position)>, Fault> {
         let lines = self.since.map(|revision| Lines::since(revision, &document.file)).transpose()?;
         let all =
@@ -186,7 +185,7 @@ impl Judging<'_> {
         parallel::ordered(all.len(), judge, |_| false)
     }
 
-    /// What becomes of those that no case sees.
+    /// Searches, for each mutation that no case detects, a case that would, or a proof that there is none.
     fn settled(&self, subjects: &[Subject<'_>], left: &[At]) -> Result<Vec<Settled>, Fault> {
         let definitions: Vec<&Value> = self.definitions.iter().map(|document| &document.value).collect();
         let progress = Progress::of(Some(left.len()), "looking for cases");
@@ -218,7 +217,7 @@ impl Judging<'_> {
         parallel::ordered(left.len(), settle, Result::is_err).into_iter().collect()
     }
 
-    /// How long one of so many changes may take to be settled.
+    /// Returns the time limit for one of `count` undetected mutations.
     fn time_of_one(&self, count: usize) -> Duration {
         let part = |part| self.timeout.checked_div(part).unwrap_or_default();
         let count = u32::try_from(count).unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! What suites test, with their cases: policies and definitions as they are loaded, each case as it is written.
+//! Loads what suites test, with their cases: policies and definitions as compiled, and each case also as it is written.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use crate::cli::process::{self, Fault};
 use crate::cli::progress::Progress;
 use crate::cli::suite::{self, Loaded, PreparedCase, Source, SuiteLoader, Test, Tested, parallel};
 
-/// All suites.
+/// The loaded suites.
 #[derive(Debug)]
 pub(super) struct Material {
-    /// A case, and the number of the suite that it is in.
+    /// The cases, each with the index of its suite.
     cases: Vec<(usize, PreparedCase)>,
-    /// Of each suite, the cases as they are written by their names, each with the defaults.
+    /// For each suite, its cases as written, by name, each with the suite's defaults.
     written: Vec<HashMap<String, (Value, Value)>>,
 }
 
-/// Documents that are loaded together, and who they are loaded for.
+/// Documents that are loaded together, with the cases that test them.
 #[derive(Debug)]
 pub(super) struct Group<'m> {
     pub(super) documents: Vec<&'m Document>,
@@ -36,10 +36,10 @@ pub(super) enum Tests<'m> {
     Narrowed(Narrowed<'m>),
 }
 
-/// Loads the suites at `paths`, and runs them: a suite that fails says nothing about changes.
+/// Loads the suites at `paths`, and runs them: a suite that fails says nothing about mutations.
 ///
 /// # Errors
-/// What keeps a suite from being run, and cases that fail.
+/// When a suite cannot be run, or a case fails.
 pub(super) fn load(paths: &[PathBuf], crds: Option<&Path>) -> Result<Material, Fault> {
     let sources = suite::sources(paths, crds.is_some())?;
     let loader = SuiteLoader::placed(crds);
@@ -84,7 +84,7 @@ fn as_written(source: &Source) -> HashMap<String, (Value, Value)> {
 }
 
 impl Material {
-    /// What is loaded together, in the order of the suites.
+    /// Returns the groups in the order of the suites.
     pub(super) fn groups(&self) -> Vec<Group<'_>> {
         let mut worlds: Vec<(&Loaded, Vec<(&Case, Seed)>)> = Vec::new();
         let mut narrowed: Vec<(&Tested, Narrowed<'_>)> = Vec::new();

@@ -1,10 +1,10 @@
-//! `admit mutate`: changes rules one small thing at a time, and shows what no test case sees.
+//! `admit mutate`: makes one small change (mutation) at a time to rules, and reports those that no test case detects.
 //!
 //! ```text
 //! suites ──material──► policies, definitions and cases ──judged──► Report ──render──► standard output
 //! ```
 //!
-//! Suites are loaded as `admit test` loads them; changes, and what cases say of them, are those of [`admit_analysis::mutate`].
+//! Suites are loaded as by `admit test`; mutations, and what cases say about them, are computed by [`admit_analysis::mutate`].
 
 mod judged;
 mod material;

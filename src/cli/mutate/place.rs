@@ -1,24 +1,24 @@
-//! Finds in the text of a manifest where a part of an expression is written, and which lines the expression takes.
+//! Finds the position of a part of an expression in a manifest, and the lines that the expression takes.
 
 use admit_policy::manifest::Position;
 
-/// Where the byte `offset` of `expression` is written, whose key stands at `key`; the key itself where the expression is written
-/// otherwise than it is read.
+/// Returns the position of the byte `offset` of `expression`, whose key is at `key`; the key itself if the expression cannot be
+/// found in the text, as with escapes.
 ///
-/// However YAML folds, indents or quotes a text, what is not white space stays in its order: both are gone through side by side.
+/// However YAML folds, indents or quotes a string, its non-blank characters keep their order: both are walked in parallel.
 pub(super) fn token(text: &str, key: Position, expression: &str, offset: usize) -> Position {
     let nth =
         expression.get(..offset).map_or(0, |before| before.chars().filter(|c| !c.is_whitespace()).count());
     written(text, key, expression).and_then(|places| places.get(nth).copied()).unwrap_or(key)
 }
 
-/// The last line of an expression whose key stands at `key`.
+/// Returns the last line of an expression whose key is at `key`.
 pub(super) fn last_line(text: &str, key: Position, expression: &str) -> usize {
     let last = written(text, key, expression).and_then(|places| places.last().copied());
     last.unwrap_or(key).line
 }
 
-/// The place of every character that is no white space, if all of them are found.
+/// Returns the position of every non-blank character, if all of them are found.
 fn written(text: &str, key: Position, expression: &str) -> Option<Vec<Position>> {
     let mut raw = Raw::behind(text, key)?;
     let mut places = Vec::new();
@@ -32,11 +32,11 @@ fn written(text: &str, key: Position, expression: &str) -> Option<Vec<Position>>
     Some(places)
 }
 
-/// The characters of a value as they are written, without white space.
+/// Iterates over the characters of a value as written, without white space.
 struct Raw<'t> {
     chars: std::iter::Peekable<std::str::Chars<'t>>,
     at: Position,
-    /// `'` or `"`, for what is written within them.
+    /// The quote that is open: `'` or `"`.
     quote: Option<char>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of all changes, as it is drawn.
+//! Holds the results for all mutations, for `render`.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -9,32 +9,32 @@ use admit_policy::manifest::Position;
 
 use crate::cli::Exit;
 
-/// Everything that was judged.
+/// The results of a run.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Report {
     pub(in crate::cli) documents: Vec<Judged>,
-    /// Cases that were run, those that were known not to come to what is changed, and how long all of them took together.
+    /// Cases that were run, cases that were skipped since they cannot reach the mutation, and the time that they took.
     pub(in crate::cli) run: u64,
     pub(in crate::cli) apart: u64,
     pub(in crate::cli) took: Duration,
-    /// Null where there is none: then nothing is proved.
+    /// The solver; without one, nothing is proved.
     pub(in crate::cli) solver: Option<String>,
-    /// The texts of the files, to show their lines.
+    /// The contents of the files, to show their lines.
     pub(in crate::cli) texts: HashMap<String, String>,
 }
 
-/// A policy, binding or definition.
+/// The results for a policy, binding or definition.
 #[derive(Debug)]
 pub(in crate::cli) struct Judged {
     pub(in crate::cli) file: String,
     pub(in crate::cli) at: Position,
     pub(in crate::cli) kind: String,
     pub(in crate::cli) name: String,
-    /// How many cases are about it.
+    /// How many cases test it.
     pub(in crate::cli) cases: usize,
     pub(in crate::cli) killed: usize,
     pub(in crate::cli) equivalent: usize,
-    /// Changes that a server would not take.
+    /// Mutations that a server would reject.
     pub(in crate::cli) refused: usize,
     pub(in crate::cli) survivors: Vec<Survivor>,
     pub(in crate::cli) undecided: Vec<Open>,
@@ -42,7 +42,7 @@ pub(in crate::cli) struct Judged {
     pub(in crate::cli) loaded: Vec<String>,
 }
 
-/// A change that no case sees, and the case that would.
+/// A mutation that no case detects, and a case that would.
 #[derive(Debug)]
 pub(in crate::cli) struct Survivor {
     pub(in crate::cli) mutant: Mutant,
@@ -50,7 +50,7 @@ pub(in crate::cli) struct Survivor {
     pub(in crate::cli) killing: Killing,
 }
 
-/// A change of which it is not known.
+/// A mutation about which nothing is known, and why.
 #[derive(Debug)]
 pub(in crate::cli) struct Open {
     pub(in crate::cli) mutant: Mutant,
@@ -58,7 +58,7 @@ pub(in crate::cli) struct Open {
     pub(in crate::cli) why: Vec<String>,
 }
 
-/// How many changes of each kind there are.
+/// How many mutations have each result.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(in crate::cli) struct Sums {
     pub(in crate::cli) killed: usize,
@@ -68,7 +68,7 @@ pub(in crate::cli) struct Sums {
     pub(in crate::cli) refused: usize,
 }
 
-/// A share, in hundredths of per cent.
+/// A percentage, in hundredths of a per cent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Score(usize);
 
@@ -79,7 +79,7 @@ impl Score {
 impl FromStr for Score {
     type Err = &'static str;
 
-    /// `95`, `99.5` or `99.95`, with `%` or without.
+    /// Parses `95`, `99.5` or `99.95`, with `%` or without.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const FORM: &str = "it is a number from 0 to 100, such as 95 or 99.5";
         let (whole, part) =
@@ -108,12 +108,12 @@ impl Judged {
 }
 
 impl Sums {
-    /// Changes that count: neither refused by a server nor proved to make no difference.
+    /// Returns how many mutations count: those neither rejected by a server nor proved equivalent.
     pub(in crate::cli) const fn counted(self) -> usize {
         self.killed + self.survived + self.undecided
     }
 
-    /// The share that cases see, in tenths of per cent, rounded down: 1000 only where they see all. Of none, all are seen.
+    /// Returns the share of detected mutations in tenths of a per cent, rounded down: 1000 only if all are, or there are none.
     pub(in crate::cli) const fn score(self) -> usize {
         match self.counted() {
             0 => 1000,
@@ -137,7 +137,7 @@ impl Report {
         self.documents.iter().map(Judged::sums).fold(Sums::default(), Sums::and)
     }
 
-    /// With a score that is to be reached, that decides alone.
+    /// Returns the exit code. If there is a minimum score, it alone decides.
     pub(super) fn exit(&self, min_score: Option<Score>) -> Exit {
         let sums = self.sums();
         if let Some(Score(min)) = min_score {

@@ -1,4 +1,4 @@
-//! Which lines of a file differ from a git revision, by the `git` on the PATH.
+//! Finds the lines of a file that differ from a git revision, with the `git` on the PATH.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::cli::check::git;
 use crate::cli::process::Fault;
 
-/// The lines of a file that are others than they were.
+/// The changed lines of a file.
 #[derive(Debug)]
 pub(super) enum Lines {
     /// The revision does not have the file.
@@ -15,7 +15,7 @@ pub(super) enum Lines {
 }
 
 impl Lines {
-    /// Those of `file` since `revision`.
+    /// Returns the lines of `file` that changed since `revision`.
     ///
     /// # Errors
     /// When there is no git, no repository or no such revision.
@@ -33,7 +33,7 @@ impl Lines {
         Ok(Self::These(differences.lines().filter_map(hunk).collect()))
     }
 
-    /// Whether one of `lines` is among them.
+    /// Whether one of `lines` has changed.
     pub(super) fn touch(&self, lines: &RangeInclusive<usize>) -> bool {
         match self {
             Self::All => true,
@@ -44,7 +44,7 @@ impl Lines {
     }
 }
 
-/// The new lines of `@@ -1,2 +3,4 @@`; where lines were taken out, the one before and the one behind.
+/// Parses the new lines of `@@ -1,2 +3,4 @@`; after a pure deletion, the lines before and after it.
 fn hunk(line: &str) -> Option<RangeInclusive<usize>> {
     let added = line.strip_prefix("@@ ")?.split(' ').find_map(|word| word.strip_prefix('+'))?;
     let (start, count) = added.split_once(',').unwrap_or((added, "1"));

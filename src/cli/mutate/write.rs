@@ -1,4 +1,4 @@
-//! Writes the cases that would see what no case sees as a suite for `admit test`.
+//! Writes the cases that detect surviving mutations as a suite for `admit test`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::report::Report;
 use crate::cli::process::{self, Fault};
 use crate::cli::{render, whole};
 
-/// One suite for each set of files that cases need.
+/// Writes one suite for each set of files that cases need.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -18,7 +18,7 @@ pub(super) fn suite(file: &Path, report: &Report) -> Result<(), Fault> {
         for survivor in &document.survivors {
             let case = &survivor.killing.case;
             match suites.iter_mut().find(|(loaded, _)| *loaded == document.loaded.as_slice()) {
-                // One request may see several changes.
+                // One request may detect several mutations.
                 Some((_, cases)) if cases.iter().any(|known| same_request(known, case)) => {}
                 Some((_, cases)) => cases.push(case),
                 None => suites.push((&document.loaded, vec![case])),
@@ -50,7 +50,7 @@ fn same_request(a: &Value, b: &Value) -> bool {
     request(a) == request(b)
 }
 
-/// Suites name their documents from where they are themselves.
+/// Makes a path absolute, because suites resolve relative paths from their own folder.
 fn absolute(path: &str) -> String {
     std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
 }

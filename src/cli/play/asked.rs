@@ -1,4 +1,4 @@
-//! The pane that describes the request: who asks, for what, and where.
+//! Parses the pane that describes the request: user, operation, subresource, namespace and authorizer.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use super::answer::Mistake;
 /// The name of the pane.
 pub(super) const PANE: &str = "request";
 
-/// Fields of the pane.
+/// The fields that the pane may have.
 const FIELDS: [&str; 7] =
     ["user", "groups", "operation", "subresource", "namespace", "namespaceLabels", "authorizer"];
 
-/// What was written there.
+/// The request that the pane describes.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) options: Options,
-    /// Where objects without a namespace go.
+    /// The namespace of objects that name none.
     pub(super) namespace: String,
     document: Option<Document>,
 }
 
 impl Asked {
-    /// Reads the pane; an empty one asks as an administrator for what the objects show.
+    /// Parses the pane. An empty one stands for a request of an administrator in the namespace `default`.
     pub(super) fn read(text: &str) -> Result<Self, Vec<Mistake>> {
         let documents = manifest::read(PANE, text)
             .map_err(|mistakes| mistakes.into_iter().map(Mistake::from).collect::<Vec<_>>())?;
@@ -48,7 +48,7 @@ impl Asked {
         }
     }
 
-    /// A mistake in one of its fields.
+    /// Creates a mistake at a field of the pane, or at its beginning if it is empty.
     pub(super) fn mistake(&self, field: &str, message: &str) -> Mistake {
         match &self.document {
             Some(document) => Mistake::of_field(document, field, message),
@@ -57,7 +57,7 @@ impl Asked {
     }
 }
 
-/// Those of an administrator, who is told of unknown fields as kubectl tells.
+/// Returns the options of an administrator's request, with warnings about unknown fields as kubectl gets them.
 fn options() -> Options {
     Options {
         user: UserInfo { username: "admin".to_owned(), ..UserInfo::default() },
@@ -66,7 +66,7 @@ fn options() -> Options {
     }
 }
 
-/// Reads the fields, and gathers what is wrong with each.
+/// Reads the fields, and collects the mistakes of each.
 struct Reader<'d> {
     document: &'d Document,
     mistakes: Vec<Mistake>,

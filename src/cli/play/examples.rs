@@ -1,15 +1,15 @@
-//! Examples of the five systems: the shipped definitions and policies, each with objects to try.
+//! Contains the examples for the five systems: the shipped definitions and policies, each with objects to try.
 
 use serde::Serialize;
 
-/// The texts of all panes of a mode.
+/// An example: the contents of all panes of a mode.
 #[derive(Debug, Serialize)]
 pub(super) struct Example {
-    /// What happens, in a few words.
+    /// What the example shows, in a few words.
     title: &'static str,
-    /// The outcome that it comes to.
+    /// The outcome that it leads to.
     outcome: &'static str,
-    /// Panes and their texts; those that are not named are empty.
+    /// Names of panes with their contents; panes that are not listed are empty.
     fields: &'static [(&'static str, &'static str)],
 }
 
@@ -23,7 +23,7 @@ impl Example {
     }
 }
 
-/// A file of the folder `policies` or `deploy/crds`.
+/// Includes a file of the folder `policies` or `deploy/crds`.
 macro_rules! shipped {
     ($path:literal) => {
         include_str!(concat!("../../../", $path))

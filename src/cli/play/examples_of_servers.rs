@@ -1,4 +1,4 @@
-//! Examples of what API servers read from files, and of devices.
+//! Contains the examples of API server configuration files and of devices.
 
 use super::examples::Example;
 

@@ -1,4 +1,4 @@
-//! Who may ask: pages of this server alone, whatever other pages the same browser has open.
+//! Answers only requests that come from the page itself, not from other pages that are open in the same browser.
 //!
 //! The listener is on the loopback address, which keeps other machines out. A page of another origin could still reach it by a
 //! name of its own that is resolved to 127.0.0.1, or by a request that needs no permission: hence the checks of `Host` and
@@ -12,10 +12,10 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-/// Hosts that mean this machine.
+/// Host names that mean this machine.
 const OWN: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
-/// Everything comes from here, and pictures from the script; no form, frame or base leads elsewhere.
+/// The Content-Security-Policy: everything is loaded from here, and only images may come from the script.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -29,7 +29,7 @@ fn of_every_answer() -> [(HeaderName, &'static str); 5] {
     ]
 }
 
-/// Refuses what comes from elsewhere, and gives every answer its headers.
+/// Rejects requests from elsewhere, and adds the security headers to every response.
 pub(super) async fn guarded(request: Request, next: Next) -> Response {
     let mut response = match refusal(request.headers()) {
         None => next.run(request).await,
@@ -41,12 +41,12 @@ pub(super) async fn guarded(request: Request, next: Next) -> Response {
     response
 }
 
-/// Why a request is not answered.
+/// Returns why a request is rejected, or `None` if it is answered.
 fn refusal(headers: &HeaderMap) -> Option<String> {
     let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else {
         return Some("a request needs the header Host".to_owned());
     };
-    // The port may be another one, where it is forwarded.
+    // The port may differ from that of the listener if it is forwarded.
     let name = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
     let name = name.map_or(host, |(name, _)| name);
     if !OWN.iter().any(|own| own.eq_ignore_ascii_case(name)) {

@@ -1,5 +1,5 @@
-//! Those who listen to what happens in a server: each is told what is seen, and then whenever it changes. There are few of them,
-//! none is kept for long, and all of them share the looks.
+//! Streams the state of a server to pages as server-sent events: once at the beginning, and then whenever it changes. The number
+//! of streams and their duration are limited, and all of them share one cached snapshot.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::live::Live;
 
-/// Time between two looks at what no decision tells, while anybody listens.
+/// Time between two polls for changes other than decisions, while a page listens.
 const LOOK: Duration = Duration::from_secs(1);
-/// Decisions within this time are told together.
+/// Decisions within this time are sent as one event.
 const SETTLES: Duration = Duration::from_millis(100);
-/// How long one may listen; the page begins anew by itself. An answer that goes on for longer is cut by its port.
+/// How long one stream lasts; the page reconnects by itself. Longer responses would be cut off by the listener.
 const LONGEST: Duration = Duration::from_secs(45);
-/// Milliseconds after which a page begins anew.
+/// The delay after which a page reconnects.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// One who listens.
+/// One event stream.
 pub(super) struct Listening {
     live: Live,
     decided: watch::Receiver<u64>,
@@ -32,14 +32,14 @@ pub(super) struct Listening {
 }
 
 impl Listening {
-    /// None where as many listen as may.
+    /// Starts a stream. Returns `None` if as many as allowed are open.
     pub(super) fn begin(live: Live) -> Option<Self> {
         let place = Arc::clone(&live.places).try_acquire_owned().ok()?;
         let decided = live.decided();
         Some(Self { live, decided, told: None, end: Instant::now() + LONGEST, _place: place })
     }
 
-    /// `seen` with the document, or `trouble` with why there is none.
+    /// Returns the events: `seen` with the JSON document, or `trouble` with the error.
     pub(super) fn events(self) -> impl Stream<Item = Result<Event, Infallible>> {
         futures::stream::unfold(self, |mut listening| async move {
             let (name, text) = listening.next().await?;
@@ -48,7 +48,7 @@ impl Listening {
         })
     }
 
-    /// What is to be told next; none where it is over.
+    /// Waits for the next event that differs from the last one. Returns `None` at the end of the stream.
     async fn next(&mut self) -> Option<(&'static str, Arc<str>)> {
         loop {
             if self.told.is_some() {
@@ -65,7 +65,7 @@ impl Listening {
         }
     }
 
-    /// Returns when something may have changed; none when it is over.
+    /// Returns when something may have changed, or `None` at the end of the stream.
     async fn changes(&mut self) -> Option<()> {
         tokio::select! {
             biased;

@@ -1,5 +1,5 @@
-//! What happens in a server of this process: decisions, objects of the five systems as `kubectl get` shows them, and controllers.
-//! Only lists are asked for, and nothing is written.
+//! Reads the state of a server that runs in this process: its decisions, the objects of the five systems as `kubectl get` shows
+//! them, and its controllers. It only lists objects, and writes nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::admission::{Decisions, Noted};
 use crate::controllers::kit::observe::Observed;
 use crate::telemetry::with_causes;
 
-/// Pages that may listen at a time.
+/// Event streams that may be open at a time.
 pub(super) const LISTENERS: usize = 16;
-/// Objects of a kind that are shown.
+/// Objects of each kind that are shown.
 const MOST: usize = 50;
 /// How long the API server may take for all lists.
 const TIME: Duration = Duration::from_secs(10);
-/// What kubectl asks for.
+/// The `Accept` header that kubectl sends.
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 /// The collections of the five systems.
@@ -37,7 +37,7 @@ const COLLECTIONS: [(&str, &str); 5] = [
     ("ObservabilityAddons", "/apis/observability.open-cluster-management.io/v1beta1/observabilityaddons"),
 ];
 
-/// Why nothing is seen.
+/// Why there is no snapshot.
 #[derive(Debug, Error)]
 pub(super) enum LookError {
     #[error("the API server did not list the objects within {} s; try again", TIME.as_secs())]
@@ -48,32 +48,32 @@ pub(super) enum LookError {
     List { title: &'static str, error: kube::Error },
 }
 
-/// The parts of a server that are watched.
+/// The parts of a server that are shown.
 #[derive(Clone)]
 pub(in crate::cli) struct Live {
     decisions: Decisions,
     client: Client,
     controllers: Observed,
-    /// One look at a time, however many pages there are.
+    /// Serializes the listing, however many pages are open.
     turn: Arc<Mutex<()>>,
-    /// The newest look, for all who listen.
+    /// The newest snapshot, shared by all event streams.
     newest: Arc<Mutex<Option<Look>>>,
-    /// Places for those who listen.
+    /// Permits for event streams.
     pub(super) places: Arc<Semaphore>,
-    /// Nobody listens any more.
+    /// Ends all event streams when cancelled.
     pub(super) stop: CancellationToken,
 }
 
-/// What was seen, as a document.
+/// A snapshot as a JSON document.
 struct Look {
     at: Instant,
-    /// How many decisions there were.
+    /// The number of decisions when it was taken.
     decisions: u64,
     seen: Arc<str>,
 }
 
 impl Live {
-    /// `client` lists objects, and has to be allowed to.
+    /// Creates a view of a server; `client` must be allowed to list the objects.
     pub(in crate::cli) fn new(decisions: Decisions, client: Client, controllers: Observed) -> Self {
         Self {
             decisions,
@@ -86,17 +86,17 @@ impl Live {
         }
     }
 
-    /// Those who listen are let go when `stop` is cancelled.
+    /// Ends all event streams when `stop` is cancelled.
     pub(super) fn until(self, stop: CancellationToken) -> Self {
         Self { stop, ..self }
     }
 
-    /// How many decisions there were, now and whenever that changes.
+    /// Returns the number of decisions, which notifies about changes.
     pub(super) fn decided(&self) -> watch::Receiver<u64> {
         self.decisions.count()
     }
 
-    /// What was seen, if that was within `age` and before the next decision; else what is seen now.
+    /// Returns the cached snapshot if it is younger than `age` and no decision was made since; otherwise takes a new one.
     ///
     /// # Errors
     /// As [`Self::seen`].

@@ -1,4 +1,4 @@
-//! `admit play`: a page on 127.0.0.1 that shows what expressions, definitions and policies decide while they are written.
+//! `admit play`: serves a page on 127.0.0.1 that shows what expressions, definitions and policies decide while they are written.
 //!
 //! ```text
 //! browser ──GET──► page: index.html, play.css, play.js         nothing is loaded from elsewhere
@@ -8,7 +8,7 @@
 //!         ──GET /live/events──► listening ──► live              the same, whenever it changes
 //! ```
 //!
-//! The script draws and computes nothing: all that is shown comes from here, as other commands find it.
+//! The script only draws: all that is shown is computed here, by the code of the other commands.
 
 mod answer;
 mod asked;
@@ -40,7 +40,7 @@ use super::{Exit, render};
 use crate::admission::{self, Port, Shutdown};
 use crate::telemetry::{LogFormat, Metrics};
 
-/// How long one evaluation may take, where nothing else was said.
+/// The default limit for one evaluation.
 pub(super) const TIME: Duration = Duration::from_secs(5);
 
 /// Arguments of `admit play`.
@@ -79,7 +79,7 @@ impl PlayArgs {
     }
 }
 
-/// Serves the page until `asked`; each evaluation may take `time`. With `live` it also shows what happens in a server.
+/// Serves the page until `asked` completes; each evaluation may take `time`. With `live` it also shows the state of a server.
 ///
 /// # Errors
 /// When the listener fails.

@@ -1,9 +1,9 @@
-//! What the page sends: a mode, and the texts of its panes.
+//! Defines the JSON that the page sends: a mode, and the contents of its panes.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-/// One question of the page.
+/// A question from the page.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Question {
@@ -12,7 +12,7 @@ pub(super) struct Question {
     pub(super) fields: Texts,
 }
 
-/// What stands in the panes, by their names. A pane that is not named is empty.
+/// The contents of the panes, by name. A pane that is not named is empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Texts(IndexMap<String, String>);
@@ -22,7 +22,7 @@ impl Texts {
         self.0.get(pane).map(String::as_str).unwrap_or_default()
     }
 
-    /// The names of panes that have a text and are none of `known`.
+    /// Returns the names of panes that have a text and are not among `known`.
     pub(super) fn beside(&self, known: &[&str]) -> Vec<&str> {
         self.0.keys().map(String::as_str).filter(|name| !known.contains(name)).collect()
     }

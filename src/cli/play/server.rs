@@ -1,4 +1,4 @@
-//! The routes of the page: its three files, the modes with their examples, and what is asked while somebody types.
+//! Routes the requests of the page: its three files, the modes with their examples, and evaluations while somebody types.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use super::modes::{self, Mode};
 use super::request::{Question, Texts};
 use super::work::{Bounds, Undone};
 
-/// Bytes of a question: a few definitions, policies and objects.
+/// The longest question in bytes: enough for a few definitions, policies and objects.
 const MAX_BODY: usize = 1 << 20;
 
 const INDEX: (&str, &str) = ("text/html; charset=utf-8", include_str!("page/index.html"));
 const STYLE: (&str, &str) = ("text/css; charset=utf-8", include_str!("page/play.css"));
 const SCRIPT: (&str, &str) = ("text/javascript; charset=utf-8", include_str!("page/play.js"));
 
-/// Everything that is served.
+/// Creates the router for the page; with `live` also for the state of a server.
 pub(super) fn router(bounds: Bounds, live: Option<Live>) -> Router {
     let is_live = live.is_some();
     let router = match live {
@@ -61,7 +61,7 @@ async fn seen(live: Live) -> Response {
     }
 }
 
-/// What is seen, whenever it changes.
+/// Streams the state of the server as events, unless too many streams are open.
 async fn events(live: Live) -> Response {
     match Listening::begin(live) {
         Some(listening) => Sse::new(listening.events()).into_response(),
@@ -83,7 +83,7 @@ async fn pictures(State(bounds): State<Arc<Bounds>>, asked: Asked) -> Response {
         .await
 }
 
-/// What `work` makes of the question, or why there is nothing.
+/// Answers a question with the result of `work`, or with an HTTP error.
 async fn answer<T: Serialize + Send + 'static>(
     bounds: &Bounds,
     asked: Asked,

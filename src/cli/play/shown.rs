@@ -1,4 +1,4 @@
-//! Expressions as the page shows them: each one's text with what was not reached, its cost, and the value of every part.
+//! Formats expressions for the page: their text with the parts that were not reached, their cost, and the value of every part.
 
 use std::collections::HashMap;
 
@@ -10,8 +10,8 @@ use super::answer::{Budget, Place, Shown};
 use crate::cli::render::coverage::{self, Covered};
 use crate::cli::render::explain;
 
-/// All `expressions`, with what was `recorded` of them, and a sentence of how much was reached. `of` says whose one is, and
-/// where it stands.
+/// Formats all `expressions` with what was `recorded` of them, and a sentence about how much was reached. `of` returns the owner
+/// and the position of an expression.
 pub(super) fn all<'e>(
     expressions: impl IntoIterator<Item = Expression<'e>>,
     recorded: &IndexMap<ExpressionId, Recorded>,
@@ -19,7 +19,7 @@ pub(super) fn all<'e>(
 ) -> (Vec<Shown>, String) {
     let order: HashMap<&ExpressionId, usize> = recorded.keys().enumerate().map(|(at, id)| (id, at)).collect();
     let mut expressions: Vec<Expression<'e>> = expressions.into_iter().collect();
-    // As they were evaluated, and then the others.
+    // In the order of evaluation, then those that were not evaluated.
     expressions.sort_by_key(|expression| order.get(&expression.id).copied().unwrap_or(usize::MAX));
     let (mut shown, mut covered) = (Vec::new(), Vec::new());
     for Expression { id, text, program } in expressions {
@@ -34,7 +34,7 @@ pub(super) fn all<'e>(
     (shown, coverage::of_expressions(&covered))
 }
 
-/// What expressions cost together. `of` says whose they are.
+/// Formats the cost of expressions that share a limit. `of` names their owner.
 pub(super) fn budgets(spent: Vec<Spent>, of: impl Fn(&Origin) -> String) -> Vec<Budget> {
     let budget = |Spent { origin, purse, cost, limit, exceeded }| {
         let what = match (purse, &origin) {
@@ -54,7 +54,7 @@ pub(super) fn budgets(spent: Vec<Spent>, of: impl Fn(&Origin) -> String) -> Vec<
     spent.into_iter().map(budget).collect()
 }
 
-/// One expression that stands in no document.
+/// Formats one expression that belongs to no document.
 pub(super) fn alone(pane: &str, recorded: &Recorded) -> (Vec<Shown>, String) {
     let branches = recorded.coverage.branches().map(|(branch, hit)| (*branch, hit)).collect();
     let covered = covered_of("", &recorded.text, Some(recorded), branches);

@@ -1,4 +1,4 @@
-//! Bounds of evaluations: how many run at a time, and how long each may take.
+//! Limits evaluations: how many run at a time, and how long each may take.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
@@ -10,10 +10,10 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-/// Evaluations at a time: a page asks one after the other, and a person has few pages.
+/// Evaluations at a time: a page sends one after the other, and a person has few pages.
 const AT_A_TIME: usize = 4;
 
-/// Runs evaluations within bounds.
+/// Runs evaluations within limits.
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     places: Arc<Semaphore>,
@@ -23,18 +23,18 @@ pub(super) struct Bounds {
 /// Why an evaluation has no result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Undone {
-    /// As many as may run are running.
+    /// The maximum number of evaluations is running.
     Busy,
     TimedOut,
-    /// It ended by a panic: a fault of this program.
+    /// The evaluation panicked, which is a bug of this program.
     Internal,
 }
 
-/// The payload of the unwinding when the time is over: not a panic, so that none is reported.
+/// The payload of the unwinding when the time is over. It is not a panic, so that none is reported.
 struct Over;
 
 thread_local! {
-    /// When this thread's work should come to an end by itself, and when its time is over.
+    /// When this thread's evaluation should finish early with what it has, and when it is aborted.
     static END: Cell<Option<(Instant, Instant)>> = const { Cell::new(None) };
 }
 
@@ -43,12 +43,12 @@ impl Bounds {
         Self { places: Arc::new(Semaphore::new(AT_A_TIME)), time }
     }
 
-    /// How long one evaluation may take.
+    /// Returns how long one evaluation may take.
     pub(super) fn time(&self) -> Duration {
         self.time
     }
 
-    /// Runs `work` on a thread for work that takes long. The place is kept until it has really ended.
+    /// Runs `work` on a thread for blocking work. Its permit is kept until the work has really ended.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -71,7 +71,7 @@ impl Bounds {
     }
 }
 
-/// Whether this thread's work is to end with what it has: a fifth of its time is left for that.
+/// Whether this thread's evaluation should finish with what it has: a fifth of its time is left for that.
 pub(super) fn is_nearly_over() -> bool {
     END.get().is_some_and(|(soon, _)| Instant::now() >= soon)
 }
@@ -80,9 +80,9 @@ fn is_over() -> bool {
     END.get().is_some_and(|(_, end)| Instant::now() >= end)
 }
 
-/// Ends the work of this thread where its time is over.
+/// Aborts the evaluation of this thread if its time is over.
 fn ask() {
-    // Whatever is dropped while a panic unwinds is dropped to its end.
+    // Drops during the unwinding of a panic must not unwind again.
     if is_over() && !std::thread::panicking() {
         panic::resume_unwind(Box::new(Over));
     }
@@ -104,7 +104,7 @@ mod tests {
             while !pace.is_over() {}
         };
         assert_eq!(bounds.run(for_ever).await, Err(Undone::TimedOut));
-        // The thread gives its place back, or this would wait for ever.
+        // Waits until the thread has returned its permit.
         let all = u32::try_from(AT_A_TIME).unwrap();
         drop(bounds.places.acquire_many(all).await.unwrap());
     }

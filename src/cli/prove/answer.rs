@@ -1,21 +1,21 @@
-//! What is known of a claim, as it is drawn.
+//! Holds the result for a claim, for `render`.
 
 use admit_analysis::prove::Verdict;
 use admit_policy::manifest::Position;
 
-/// One claim, and what is known of it.
+/// A claim with its result.
 #[derive(Debug)]
 pub(in crate::cli) struct Answer {
     pub(in crate::cli) claim: &'static str,
-    /// The names of what is compared, and where they stand.
+    /// The names of the compared documents, and their positions.
     pub(in crate::cli) names: Vec<String>,
     pub(in crate::cli) places: Vec<(String, Position)>,
     pub(in crate::cli) kind: String,
     pub(in crate::cli) verdict: Verdict,
-    /// The place of each thing that is undecided.
+    /// The position of each reason why the claim is undecided.
     pub(in crate::cli) undecided_at: Vec<(String, Position)>,
     pub(in crate::cli) is_policy: bool,
-    /// What of the new definition refuses the object, where two versions of one are compared.
+    /// When two versions of a definition are compared, the part of the new one that rejects the object.
     pub(in crate::cli) at: Option<At>,
 }
 
@@ -27,7 +27,7 @@ pub(in crate::cli) struct At {
 }
 
 impl Answer {
-    /// How what is compared is told apart: versions of one definition by their files.
+    /// Returns names that tell the compared documents apart: versions of one definition by their files.
     pub(in crate::cli) fn shown(&self) -> Vec<&str> {
         if matches!(self.claim, "create" | "update" | "status" | "serve") {
             self.places.iter().map(|(file, _)| file.as_str()).collect()

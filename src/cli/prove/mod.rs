@@ -1,4 +1,4 @@
-//! `admit prove`: claims about rules that hold for all objects, or an object for which they do not.
+//! `admit prove`: proves claims about rules for all objects, or finds an object that breaks them.
 
 mod answer;
 mod open;
@@ -127,7 +127,7 @@ enum Claim {
 }
 
 impl Claim {
-    /// None for upgrades, which are three.
+    /// Returns the question to the prover, and its name. None for upgrades, which have three.
     const fn question(self) -> Option<(Question, &'static str)> {
         match self {
             Self::Equivalent => Some((Question::Equivalent, "equivalent")),
@@ -305,7 +305,7 @@ impl ProveArgs {
             claim,
             names: compared.iter().map(|document| name(&document.value)).collect(),
             places: compared.iter().map(|document| (document.file.to_string(), document.here())).collect(),
-            // The core group has no name.
+            // The core group has an empty name.
             kind: format!("{}.{}.{}", kind.kind, kind.version, kind.group).trim_end_matches('.').to_owned(),
             verdict,
             undecided_at,
@@ -315,7 +315,7 @@ impl ProveArgs {
     }
 }
 
-/// The kinds that a document's rules are about.
+/// Returns the kinds that a document's rules are about.
 fn kinds(document: &Document, definitions: &[Document]) -> Result<Kinds, Fault> {
     if is_definition(&document.value) {
         let subjects = Kinds::declared(&document.value);
@@ -362,7 +362,7 @@ fn name(value: &Value) -> String {
 
 type Pair<'d> = (&'d Document, Option<&'d Document>);
 
-/// What is compared with what: documents of one kind and name; where there is but one of a kind on each side, these.
+/// Pairs the documents to compare: by kind and name; or if there is only one of a kind on each side, these.
 fn paired<'d>(left: &'d [Document], right: Option<&'d [Document]>) -> Result<Vec<Pair<'d>>, Fault> {
     let Some(right) = right else { return Ok(left.iter().map(|document| (document, None)).collect()) };
     let mut pairs = Vec::new();

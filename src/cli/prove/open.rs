@@ -1,4 +1,4 @@
-//! What is undecided before anything is asked: policies about kinds that are not known, and documents that are too large.
+//! Answers claims that are undecided without a solver: policies about unknown kinds, and documents that are too large.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use admit_policy::manifest::Document;
 
 use super::answer::Answer;
 
-/// The largest document that is asked about, written as JSON: what a server stores is of 1.5 MiB.
+/// The largest document that is handled, in bytes of JSON: servers store up to 1.5 MiB.
 const MOST_STORED: usize = 1_536 << 10;
 
-/// What is compared, and what is claimed of it.
+/// The compared documents, and the claim about them.
 #[derive(Clone, Copy)]
 pub(super) struct Compared<'d> {
     pub(super) claim: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Compared<'d> {
 }
 
 impl Compared<'_> {
-    /// A policy about kinds whose fields are not known: those that are not built in and whose definition is not given.
+    /// Answers for a policy about kinds with unknown fields: those that are not built in and have no CRD.
     pub(super) fn of_no_subject(self, unknown: &[String], is_policy: bool) -> Answer {
         let kinds = if unknown.is_empty() { "no kinds".to_owned() } else { unknown.join(", ") };
         let what = if unknown.is_empty() {
@@ -31,7 +31,7 @@ impl Compared<'_> {
         self.open(self.left, what, Some("spec.matchConstraints"), kinds, is_policy)
     }
 
-    /// A document of which so much memory would be needed that nothing is asked of it; none where there is none.
+    /// Answers for a document that would need too much memory; None if no document is too large.
     pub(super) fn too_large(self, is_policy: bool) -> Option<Answer> {
         let large = std::iter::once(self.left).chain(self.right).find_map(|document| {
             let size = size(document)?;
@@ -70,7 +70,7 @@ impl Compared<'_> {
     }
 }
 
-/// Counts what is written.
+/// Counts the bytes that are written.
 struct Counter(usize);
 
 impl Write for Counter {
@@ -84,7 +84,7 @@ impl Write for Counter {
     }
 }
 
-/// Bytes of a document as JSON.
+/// Returns the size of a document as JSON.
 fn size(document: &Document) -> Option<usize> {
     let mut counter = Counter(0);
     serde_json::to_writer(&mut counter, &document.value).ok()?;

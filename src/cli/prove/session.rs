@@ -1,5 +1,5 @@
-//! A solver as a process that answers one script after another: one for each thread and program, started anew after it was ended or
-//! has answered many.
+//! Runs a solver process that answers one script after another. Each thread has one for each program, which is restarted after it
+//! was killed or has answered many scripts.
 
 use std::cell::RefCell;
 use std::io::{Read as _, Write as _};
@@ -11,17 +11,17 @@ use std::time::Instant;
 
 use admit_analysis::prove::SolverError;
 
-/// Kibibytes of memory that a solver may take: 512 MiB.
+/// The memory limit of a solver in KiB: 512 MiB.
 const MEMORY: u64 = 512 << 10;
-/// What solvers say when that is not enough.
+/// The messages of solvers that run out of memory.
 const NO_MEMORY: [&str; 2] = ["out of memory", "bad_alloc"];
-/// Bytes that are read of what it prints for a script: a model takes a few thousand.
+/// The most bytes of output that are read for one script: a model takes a few thousand.
 const MOST_PRINTED: usize = 16 << 20;
-/// Scripts that one process answers: what it does not give back of its memory is bounded.
+/// The most scripts for one process, since solvers do not release all of their memory.
 const MOST_SCRIPTS: usize = 500;
 
 thread_local! {
-    /// Those that wait for a script of this thread.
+    /// Idle processes of this thread.
     static IDLE: RefCell<Vec<Session>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -29,14 +29,14 @@ thread_local! {
 struct Session {
     path: PathBuf,
     child: Child,
-    /// Taken where it ends, so that both threads do.
+    /// Dropped at the end, so that both threads end.
     scripts: Option<Sender<String>>,
     printed: Option<Receiver<Vec<u8>>>,
     threads: Vec<JoinHandle<()>>,
     asked: usize,
 }
 
-/// What a solver prints for the script, as far as it came by `end`.
+/// Returns the solver's output for the script, as far as it was received by `end`.
 pub(super) fn answer(
     path: &Path,
     args: &[&str],
@@ -59,11 +59,11 @@ pub(super) fn answer(
         }
         return Ok(text);
     };
-    // What it did not say until then is not waited for: the process ends here.
+    // An unfinished answer is not awaited: the process is killed.
     drop(session);
     match stopped {
         Stopped::TooMuch => Err(broken(&format!("it printed more than {MOST_PRINTED} bytes"))),
-        // What was answered before the memory was over is as good as ever.
+        // Answers that were printed before the memory ran out are valid.
         _ if NO_MEMORY.iter().any(|told| text.contains(told)) && !has_answer(&text) => {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             Err(SolverError::OutOfMemory(name.unwrap_or_default()))
@@ -78,7 +78,7 @@ fn has_answer(text: &str) -> bool {
     text.lines().any(|line| matches!(line.trim(), "sat" | "unsat"))
 }
 
-/// Why a session cannot be asked again.
+/// Why a session cannot be used again.
 enum Stopped {
     Time,
     Ended,
@@ -87,7 +87,7 @@ enum Stopped {
 
 impl Session {
     fn start(path: &Path, args: &[&str]) -> std::io::Result<Self> {
-        // The shell sets the limit and becomes the solver, so that the id is the solver's.
+        // The shell sets the limit and execs the solver, so that the process id is the solver's.
         let mut child = Command::new("sh")
             .arg("-c")
             .arg(format!("ulimit -v {MEMORY}; exec \"$0\" \"$@\""))
@@ -99,7 +99,7 @@ impl Session {
             .spawn()?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let (scripts, to_write) = mpsc::channel::<String>();
-        // Each thread ends with the solver: by a closed pipe.
+        // Each thread ends with the solver, when its pipe is closed.
         let writer = thread::spawn(move || {
             let Some(mut input) = input else { return };
             for script in to_write {
@@ -108,7 +108,7 @@ impl Session {
                 }
             }
         });
-        // Few pieces wait, so that what is printed is bounded by who reads.
+        // The channel is short, so that the memory for output is bounded.
         let (send, printed) = mpsc::sync_channel(4);
         let reader = thread::spawn(move || {
             let Some(mut output) = output else { return };
@@ -125,10 +125,10 @@ impl Session {
         Ok(Self { path: path.to_owned(), child, scripts, printed, threads, asked: 0 })
     }
 
-    /// What it prints for the script, and what stopped it before the end of that.
+    /// Runs the script; returns its output, and what stopped it early.
     fn ask(&mut self, script: &str, end: Option<Instant>) -> (String, Option<Stopped>) {
         self.asked += 1;
-        // A line that no answer has: values stand in parentheses.
+        // A line that cannot be part of an answer, where values are in parentheses.
         let last = format!("end-of-answer-{}", self.asked);
         let script = format!("{script}\n(echo \"{last}\")\n(reset)\n");
         let sent = self.scripts.as_ref().is_some_and(|scripts| scripts.send(script).is_ok());
@@ -159,7 +159,7 @@ impl Session {
     }
 }
 
-/// What was printed before the line that ends an answer, which some solvers put in quotes.
+/// Returns the output before the line that marks the end, which some solvers put in quotes.
 fn before_last(text: &[u8], last: &str) -> Option<String> {
     let begin = text.len().saturating_sub(last.len() + 4);
     let tail = String::from_utf8_lossy(text.get(begin..)?).into_owned();
@@ -173,7 +173,7 @@ fn before_last(text: &[u8], last: &str) -> Option<String> {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // It may have ended by itself; and the reader may wait for somebody to take what it read.
+        // The process may have ended already. The reader thread may be blocked on the full channel.
         let _ = self.child.kill();
         drop((self.scripts.take(), self.printed.take()));
         let _ = self.child.wait();

@@ -1,7 +1,7 @@
-//! Which solvers there are, and which of them is asked: each is a process whose time, memory and output are bounded.
+//! Finds solvers and runs them: each is a process with limits for time, memory and output.
 //!
-//! A solver that is wrong makes a claim hold that does not. Where nobody chose one and there are two, what the first refutes is asked
-//! of the second as well; where they contradict each other, nothing is known.
+//! A wrong answer of a solver would prove a false claim. If none was chosen and both are installed, an `unsat` of the first is
+//! checked by the second; if they contradict each other, the claim is undecided.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,16 +11,16 @@ use thiserror::Error;
 
 use super::session;
 
-/// How long the second solver has: some that one refutes at once, the other does not in hours, which contradicts nothing.
+/// The time limit of the second solver. If it does not answer in time, the first one's answer counts: some proofs take one of them hours.
 const SECOND_OPINION: Duration = Duration::from_secs(5);
-/// How long the first one has before the second is asked instead.
+/// The time limit of the first solver before the second is asked instead.
 const FIRST_OPINION: Duration = Duration::from_secs(3);
 
-/// What a solver is called, and what it is to be told so that it reads standard input.
+/// The known solvers, with the arguments that make them read standard input.
 const KNOWN: [(&str, &[&str]); 2] =
     [("z3", &["-in", "-smt2"]), ("cvc5", &["--lang=smt2", "--incremental", "--strings-exp"])];
 
-/// Why a solver that is asked for cannot be used.
+/// Why a requested solver cannot be used.
 #[derive(Debug, Error)]
 pub(in crate::cli) enum FindError {
     #[error("there is no solver `{0}`")]
@@ -29,19 +29,19 @@ pub(in crate::cli) enum FindError {
     Unknown(String),
 }
 
-/// A solver on this machine.
+/// An installed solver.
 #[derive(Debug)]
 pub(in crate::cli) struct Program {
     path: PathBuf,
     args: &'static [&'static str],
-    /// When it is to have answered.
+    /// When it must have answered.
     end: Option<Instant>,
-    /// Asked about what this one refutes.
+    /// The solver that checks what this one refutes.
     second: Option<Box<Self>>,
 }
 
 impl Program {
-    /// One by its name or path; without, the first that there is. None where there is none.
+    /// Finds a solver by its name or path, or else the first installed one. None if no solver is installed.
     pub(in crate::cli) fn find(asked: Option<&str>, end: Option<Instant>) -> Result<Option<Self>, FindError> {
         let Some(asked) = asked else {
             let mut found = KNOWN
@@ -58,7 +58,7 @@ impl Program {
         Ok(Some(Self { path, args, end, second: None }))
     }
 
-    /// Half of the time that is left, so that as much is left for the second.
+    /// Returns half of the remaining time but `most` at most, so that the second solver has as much.
     fn half(&self, most: Duration) -> Duration {
         let left = self.end.map(|end| end.saturating_duration_since(Instant::now()));
         left.and_then(|left| left.checked_div(2)).map_or(most, |half| half.min(most))
@@ -72,7 +72,7 @@ impl Program {
         self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// What it prints for the script, as far as it came by `end`.
+    /// Returns the output for the script, as far as it was received by `end`.
     fn answer(&self, script: &str, end: Option<Instant>) -> Result<String, SolverError> {
         session::answer(&self.path, self.args, script, end)
     }
@@ -85,7 +85,7 @@ fn on_path(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// The answers among what a solver printed.
+/// Returns the answers in a solver's output.
 fn answers(text: &str) -> impl Iterator<Item = &str> {
     text.lines().map(str::trim).filter(|line| matches!(*line, "sat" | "unsat" | "unknown"))
 }
@@ -93,13 +93,13 @@ fn answers(text: &str) -> impl Iterator<Item = &str> {
 impl Solver for Program {
     fn ask(&mut self, script: &str) -> Result<String, SolverError> {
         let Some(second) = &self.second else { return self.answer(script, self.end) };
-        // What one takes hours for, the other often answers at once.
+        // Queries that take one solver hours often take the other no time.
         let is_known = |text: &str| answers(text).next().is_some_and(|answer| answer != "unknown");
         let (text, is_first) = match self.answer(script, self.soon(self.half(FIRST_OPINION))) {
             Ok(text) if is_known(&text) => (text, true),
             first => match (second.answer(script, self.end), first) {
                 (Ok(text), _) if is_known(&text) => (text, false),
-                // More time is no more memory.
+                // A longer time limit would not give more memory.
                 (_, Err(error @ SolverError::OutOfMemory(_))) => return Err(error),
                 _ => (self.answer(script, self.end)?, true),
             },

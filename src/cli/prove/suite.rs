@@ -1,4 +1,4 @@
-//! Counterexamples as a suite.
+//! Writes counterexamples as a suite.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::answer::Answer;
 use crate::cli::process::{self, Fault};
 use crate::cli::{render, whole};
 
-/// The requests that break claims, each with what the last side says of it.
+/// Writes the requests that break claims, each with the decision of the last side.
 pub(super) fn write(file: &Path, answers: &[Answer]) -> Result<(), Fault> {
     let mut cases = Vec::new();
     let mut documents: Vec<&str> = Vec::new();
@@ -57,7 +57,7 @@ fn case_name(answer: &Answer) -> String {
     }
 }
 
-/// Suites name their documents from where they are themselves.
+/// Makes a path absolute, because suites resolve relative paths from their own folder.
 fn absolute(path: &str) -> String {
     std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
 }

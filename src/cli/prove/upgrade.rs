@@ -1,4 +1,4 @@
-//! Claims about two versions of a definition: creations, updates of what is stored, and of its status.
+//! Checks claims about two versions of a definition: creations, updates of stored objects, and updates of their status.
 
 use std::time::{Duration, Instant};
 
@@ -13,15 +13,15 @@ use super::refused::not_compiled;
 use super::solver::Program;
 use crate::cli::process::Fault;
 
-/// How definitions are asked about.
+/// The settings for checking definitions.
 pub(super) struct Asked<'a> {
     pub(super) items: usize,
     pub(super) solver: Option<&'a str>,
-    /// Of each claim.
+    /// The time limit of each claim.
     pub(super) timeout: Duration,
 }
 
-/// One version of both definitions.
+/// One API version in both definitions.
 struct Pair<'d> {
     old: &'d Document,
     new: &'d Document,
@@ -29,7 +29,7 @@ struct Pair<'d> {
 }
 
 impl Asked<'_> {
-    /// What is known of each step in each version; a step that breaks at several places is told once for each.
+    /// Answers each step of each version; a step that breaks at several places has an answer for each.
     pub(super) fn answers(&self, old: &Document, new: &Document) -> Result<Vec<Answer>, Fault> {
         let upgrade = Upgrade::new(&old.value, &new.value).map_err(|error| not_compiled(new, &error))?;
         let mut answers = Vec::new();
@@ -64,7 +64,7 @@ impl Asked<'_> {
         Ok((found, end))
     }
 
-    /// A version that is served no more, or its status, with an object that is taken now: what is claimed, the subresource, and why.
+    /// Answers for a version, or a status subresource, that is no longer served, with an object that is accepted now.
     fn removed(
         &self,
         pair: &Pair<'_>,

@@ -1,4 +1,4 @@
-//! Renders what gets past policies.
+//! Renders the results of `admit attack`.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json as value};
 use super::{counted, github::Place, sarif as codes};
 use crate::cli::attack::Answer;
 
-/// For people.
+/// Renders the results for people.
 pub(in crate::cli) fn text(answers: &[Answer]) -> String {
     let palette = super::Palette::of_stdout();
     let mut out = String::new();
@@ -56,7 +56,7 @@ fn object(ask: &Ask) -> String {
     format!("{name}{namespace}{new}{old}")
 }
 
-/// One document.
+/// Renders the results as one JSON document.
 pub(in crate::cli) fn json(answers: &[Answer]) -> String {
     let policies: Vec<Value> = answers
         .iter()
@@ -94,7 +94,7 @@ fn request(ask: &Ask, outcome: &str) -> Value {
     })
 }
 
-/// What is told of a policy: its level, its code, its text and its place.
+/// A finding: its level, code, text and position.
 type Told<'a> = (&'static str, &'static str, String, (&'a str, Position));
 
 fn told(answers: &[Answer]) -> Vec<Told<'_>> {
@@ -112,7 +112,7 @@ fn told(answers: &[Answer]) -> Vec<Told<'_>> {
     all
 }
 
-/// For code scanning.
+/// Renders SARIF for code scanning.
 pub(in crate::cli) fn sarif(answers: &[Answer]) -> String {
     let families = Family::ALL.iter().map(|family| (family.as_str(), family.meaning()));
     let rules: Vec<(&str, &str)> =
@@ -124,7 +124,7 @@ pub(in crate::cli) fn sarif(answers: &[Answer]) -> String {
     codes::document(&rules, &results)
 }
 
-/// Annotations of source lines.
+/// Renders annotations of source lines.
 pub(in crate::cli) fn github(answers: &[Answer]) -> String {
     let mut out = String::new();
     for (level, code, text, (file, at)) in told(answers) {

@@ -1,12 +1,11 @@
-//! Renders the difference of two texts, line by line: lines only in the first are marked `- `, those only in the
-//! second `+ `.
+//! Compares two texts line by line: lines only in the first are marked `- `, those only in the second `+ `.
 
 use admit_apimachinery::diff::{CONTEXT, Side, script};
 
-/// Texts with more pairs of lines than this are shown one after the other.
+/// Texts with more pairs of lines than this are not compared, but shown one after the other.
 const MAX_PAIRS: usize = 1_000_000;
 
-/// The lines of both texts, marked; long runs of equal lines are left out for `  …`.
+/// Returns the marked lines of both texts; long runs of equal lines are replaced by `  …`.
 pub(in crate::cli) fn lines(old: &str, new: &str) -> Vec<String> {
     let (old, new) = (split(old), split(new));
     let marked = if old.len().saturating_mul(new.len()) > MAX_PAIRS {
@@ -18,7 +17,7 @@ pub(in crate::cli) fn lines(old: &str, new: &str) -> Vec<String> {
     shortened(&marked)
 }
 
-/// A text of no lines still says so.
+/// Splits a text into lines; an empty one is shown as such.
 fn split(text: &str) -> Vec<&str> {
     if text.is_empty() { vec!["(nothing)"] } else { text.lines().collect() }
 }

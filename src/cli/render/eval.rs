@@ -9,22 +9,22 @@ use serde_json::{Value, json};
 
 use super::releases;
 
-/// What releases that agree answer; none where there was no time to ask them.
+/// Releases with the same answer; None if there was no time to evaluate.
 pub(in crate::cli) type ByRelease = (Vec<Release>, Option<Result<Answer, AdhocError>>);
 
-/// Value, type and cost, a line each; the value of several lines where it is large.
+/// Renders value, type and cost, one per line; a large value as indented JSON.
 pub(in crate::cli) fn text(answer: &Answer) -> String {
     let value = answer.json.as_ref().map_or_else(|| answer.text.clone(), |json| format!("{json:#}"));
     format!("{value}\ntype: {}\ncost: {}\n", kind(answer), answer.cost)
 }
 
-/// `{"value", "type", "cost"}`, or `{"error": {"phase", "message"}}`. A value that JSON cannot hold is null, with its
+/// Renders `{"value", "type", "cost"}`, or `{"error": {"phase", "message"}}`. A value that JSON cannot represent is null, with its
 /// text beside it.
 pub(in crate::cli) fn json(outcome: &Result<Answer, AdhocError>) -> String {
     super::json(&value(outcome))
 }
 
-/// As [`json`] writes it.
+/// Returns the document that [`json`] renders.
 pub(in crate::cli) fn value(outcome: &Result<Answer, AdhocError>) -> Value {
     match outcome {
         Ok(answer) => {
@@ -45,12 +45,12 @@ pub(in crate::cli) fn value(outcome: &Result<Answer, AdhocError>) -> Value {
     }
 }
 
-/// An outcome as [`json`] writes it; null where there was no time for one.
+/// Returns an outcome as in [`json`]; null if there was no time to evaluate.
 pub(in crate::cli) fn outcome(outcome: &Option<Result<Answer, AdhocError>>) -> Value {
     outcome.as_ref().map(value).unwrap_or_default()
 }
 
-/// Of releases that agree, a block each.
+/// Renders a block for each group of releases.
 pub(in crate::cli) fn text_by_release(answers: &[ByRelease], late: &str, unknown: &[&Unknown]) -> String {
     let mut out = String::new();
     for (releases, outcome) in answers {
@@ -66,7 +66,7 @@ pub(in crate::cli) fn text_by_release(answers: &[ByRelease], late: &str, unknown
     out
 }
 
-/// `{"releases": [{"releases": […], "outcome"}], "unknown": […]}`, each outcome as [`json`] writes it, and null where there was no time for it.
+/// Renders `{"releases": [{"releases": […], "outcome"}], "unknown": […]}`, each outcome as in [`json`], null if there was no time.
 pub(in crate::cli) fn json_by_release(answers: &[ByRelease], unknown: &[&Unknown]) -> String {
     let answers: Vec<Value> = answers
         .iter()
@@ -78,7 +78,7 @@ pub(in crate::cli) fn json_by_release(answers: &[ByRelease], unknown: &[&Unknown
     super::json(&json!({"releases": answers, "unknown": releases::unknown(unknown)}))
 }
 
-/// What the checker knows; where that is nothing, what came out.
+/// Returns the declared type, or if that is `dyn` the type of the value.
 fn kind(answer: &Answer) -> &str {
     if answer.declared_type == "dyn" { &answer.value_type } else { &answer.declared_type }
 }

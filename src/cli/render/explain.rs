@@ -13,12 +13,12 @@ use super::check::{Outcome, applied_json, identity_json, missed_json, missed_lin
 use super::diff;
 use super::suites::CaseReport;
 
-/// Columns of an expression's text, and of a value, in a tree; what is longer is cut.
+/// The longest text of an expression or value in a tree; longer ones are cut.
 const TEXT: usize = 100;
-/// Parts of one part that are drawn; a macro over a long list has many.
+/// The most parts of one part that are drawn; a macro over a long list has many.
 const PARTS: usize = 40;
 
-/// Something that was decided, with what its expressions did.
+/// A decision, with the evaluations of its expressions.
 #[derive(Debug)]
 pub(in crate::cli) struct Explained {
     pub(in crate::cli) file: String,
@@ -34,7 +34,7 @@ pub(in crate::cli) enum Subject {
 }
 
 impl Explained {
-    /// A definition, or a server's own checks, refused the object.
+    /// Whether a definition or a check of the server rejected the object.
     fn is_refused_before_policies(&self) -> bool {
         match &self.subject {
             Subject::Case(_) => false,
@@ -42,7 +42,7 @@ impl Explained {
         }
     }
 
-    /// The case passed, or the object is admitted.
+    /// Whether the case passed, or the object is admitted.
     pub(in crate::cli) fn is_expected(&self) -> bool {
         match &self.subject {
             Subject::Case(report) => report.result.passed(),
@@ -51,8 +51,8 @@ impl Explained {
     }
 }
 
-/// What came of it and why, then a tree for every expression that was evaluated; at last the policies that were not asked,
-/// counted where others were, unless `verbose`.
+/// Renders the outcome and its reason, then a tree for every evaluated expression, and finally the policies that were not evaluated:
+/// only their number if others were, unless `verbose`.
 pub(in crate::cli) fn text(explained: &[Explained], verbose: bool, palette: Palette) -> String {
     let mut lines = Vec::new();
     for (index, one) in explained.iter().enumerate() {
@@ -101,7 +101,7 @@ fn head(lines: &mut Vec<String>, one: &Explained, palette: Palette) {
         Subject::Object(object) => {
             let (identity, applied) = &**object;
             let outcome = coloured(Outcome::of(applied).as_str());
-            // Of what is unchanged, the outcome says so already.
+            // For an unchanged object, the outcome already says so.
             let change = if applied.change == Change::Unchanged { "" } else { applied.change.as_str() };
             let gap = if change.is_empty() { "" } else { " " };
             lines.push(format!("{outcome}  {change}{gap}{identity}  {place}"));
@@ -111,7 +111,7 @@ fn head(lines: &mut Vec<String>, one: &Explained, palette: Palette) {
     }
 }
 
-/// What kept policies from being asked. Where none was asked, that is the answer; else it is the small print.
+/// Returns why policies were not evaluated. If none was, that is the answer; otherwise it is a detail.
 fn missed(one: &Explained, verbose: bool) -> Vec<String> {
     let (missed, nothing_else) = match &one.subject {
         Subject::Case(report) => (&report.result.missed, report.result.outcome == suite::Outcome::Unmatched),
@@ -139,7 +139,7 @@ fn origin_text(origin: &Origin) -> String {
 
 fn expression(lines: &mut Vec<String>, id: &ExpressionId, recorded: &Recorded, palette: Palette) {
     for (index, trace) in recorded.traces.iter().enumerate() {
-        // A variable is evaluated again where messages are made.
+        // Variables are evaluated again for messages.
         if recorded.traces.iter().take(index).any(|earlier| earlier == trace) {
             continue;
         }
@@ -159,7 +159,7 @@ fn expression(lines: &mut Vec<String>, id: &ExpressionId, recorded: &Recorded, p
     }
 }
 
-/// What a mutation made of the object.
+/// Returns the difference that a mutation made.
 fn changed(change: &ObjectChange) -> Vec<String> {
     let ObjectChange { before, after } = change;
     if before == after {
@@ -187,7 +187,7 @@ fn draw(lines: &mut Vec<String>, part: &Part<'_>, depth: usize, palette: Palette
     }
 }
 
-/// The text with its blanks and line feeds as one blank each.
+/// Returns the text on one line.
 fn one_line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.chars().count() <= TEXT {
@@ -196,7 +196,7 @@ fn one_line(text: &str) -> String {
     text.chars().take(TEXT - 1).chain(['…']).collect()
 }
 
-/// A list: `[{"file", "line", "outcome", …, "expressions"}]`.
+/// Renders a list: `[{"file", "line", "outcome", …, "expressions"}]`.
 pub(in crate::cli) fn json(explained: &[Explained]) -> String {
     let all: Vec<Value> = explained.iter().map(one_json).collect();
     super::json(&json!({"explained": all}))
@@ -245,7 +245,7 @@ fn expression_json(id: &ExpressionId, recorded: &Recorded) -> Value {
     })
 }
 
-/// The evaluations of one expression that were kept, each `{"at", "cost", "omitted", "tree"}`.
+/// Returns the recorded evaluations of one expression, each `{"at", "cost", "omitted", "tree"}`.
 pub(in crate::cli) fn evaluations(recorded: &Recorded) -> Vec<Value> {
     recorded.traces.iter().map(|trace| trace_json(&recorded.text, trace)).collect()
 }

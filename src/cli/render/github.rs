@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use admit_policy::manifest::Position;
 
-/// Where an annotation stands, and under which title.
+/// The position and the title of an annotation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'p> {
     pub(super) file: &'p str,
@@ -25,7 +25,7 @@ pub(super) fn annotate(out: &mut String, level: &str, place: Place<'_>, message:
     );
 }
 
-/// The message of a command, as the runner unescapes it.
+/// Escapes the message of a command, as the runner expects.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -12,18 +12,18 @@ use super::{Palette, counted, releases, sarif};
 use admit_language::Texts;
 use admit_language::lint::{OF_FILES, REFUSED, TAKEN};
 
-/// What the findings come to.
+/// How the findings are judged.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Verdict<'v> {
-    /// Findings that are silenced, and not in the report.
+    /// The number of silenced findings, which are not in the report.
     pub(in crate::cli) silenced: usize,
-    /// Some that a server would take are denied all the same.
+    /// Whether warnings are treated as failures.
     pub(in crate::cli) denied: bool,
-    /// What releases say of the files, where they are asked.
+    /// The results of the releases, if any were requested.
     pub(in crate::cli) asked: Option<&'v Asked>,
 }
 
-/// Every finding by place, the costs, the sums.
+/// Renders the findings by position, the costs, and the totals.
 pub(in crate::cli) fn text(report: &Report, verdict: Verdict<'_>, texts: &Texts, verbose: bool) -> String {
     let (mut out, palette) = (String::new(), Palette::of_stdout());
     for finding in report.findings.iter().filter(|finding| verbose || finding.severity > Severity::Note) {
@@ -60,7 +60,7 @@ fn draw(out: &mut String, finding: &Finding, texts: &Texts, palette: Palette) {
     let place = format!("{}:{}:{}", mistake.file, mistake.position.line, mistake.position.column);
     let told = told(finding);
     let source = texts.get(&mistake.file).and_then(|text| text.line(mistake.position.line));
-    // A compiler quotes the expression, with a caret below: here the line of the file has it.
+    // A compile error quotes the expression with a caret below; here the line of the file is shown instead.
     match source.filter(|_| mistake.message.contains(QUOTED)) {
         Some(source) => {
             let _ = writeln!(out, "{place}: {word}: {}", unquoted(&told));
@@ -75,18 +75,18 @@ fn draw(out: &mut String, finding: &Finding, texts: &Texts, palette: Palette) {
     }
 }
 
-/// How a compiler's quotation of an expression begins.
+/// The beginning of a compiler's quotation of an expression.
 const QUOTED: &str = "\n | ";
-/// Characters of a line that are shown before the token, and behind it.
+/// The most characters of a line that are shown before and after the token.
 const SHOWN: usize = 60;
 
-/// Without the lines that a compiler quotes.
+/// Removes the lines that a compiler quotes.
 fn unquoted(message: &str) -> String {
     let lines: Vec<&str> = message.lines().filter(|line| !line.starts_with(" | ")).collect();
     lines.join("\n")
 }
 
-/// The line of the file, and a caret below the token.
+/// Renders the line of the file, and a caret below the token.
 pub(super) fn frame(out: &mut String, source: &str, at: Position, palette: Palette) {
     let column = at.column.saturating_sub(1);
     let skipped = column.saturating_sub(SHOWN);
@@ -101,7 +101,7 @@ pub(super) fn frame(out: &mut String, source: &str, at: Position, palette: Palet
     let _ = writeln!(out, "    {blank} | {}{}", " ".repeat(before), palette.red("^"));
 }
 
-/// Field and problem; a message that opens with its field has both already.
+/// Returns field and problem; a message that begins with its field has both already.
 fn told(finding: &Finding) -> String {
     let mistake = &finding.mistake;
     if mistake.field.is_empty() || mistake.message.starts_with(&mistake.field) {
@@ -123,7 +123,7 @@ fn draw_cost(out: &mut String, cost: &PlacedCost) {
     }
 }
 
-/// Of the limit of one rule, with one digit after the point, rounded down.
+/// Returns the share of the limit of one rule, with one digit after the point, rounded down.
 fn percent(cost: u64) -> String {
     let tenths = cost.saturating_mul(1000) / RULE_LIMIT;
     format!("{}.{}", tenths / 10, tenths % 10)
@@ -157,8 +157,8 @@ fn count(report: &Report, severity: Severity) -> usize {
     report.findings.iter().filter(|finding| finding.severity == severity).count()
 }
 
-/// One document: `{"findings": […], "costs": […], "summary"}`, and `"releases": […], "unknown": […]` where
-/// they are asked.
+/// Renders one document: `{"findings": […], "costs": […], "summary"}`, and `"releases": […], "unknown": […]` if releases were
+/// requested.
 pub(in crate::cli) fn json(report: &Report, verdict: Verdict<'_>) -> String {
     let findings: Vec<Value> = report.findings.iter().map(finding_json).collect();
     let costs: Vec<Value> = report.costs.iter().map(cost_json).collect();
@@ -197,7 +197,7 @@ fn cost_json(cost: &PlacedCost) -> Value {
     })
 }
 
-/// For code scanning.
+/// Renders SARIF for code scanning.
 pub(in crate::cli) fn sarif(report: &Report) -> String {
     let errors = [("not-yaml", "The text is no YAML."), ("refused", "A server would not store this.")];
     let rules = errors.into_iter().chain(CODES).chain(OF_FILES).chain(REFUSED).chain(TAKEN);
@@ -213,7 +213,7 @@ pub(in crate::cli) fn sarif(report: &Report) -> String {
     sarif::document(&rules, &results)
 }
 
-/// For GitHub Actions.
+/// Renders annotations for GitHub Actions.
 pub(in crate::cli) fn github(report: &Report) -> String {
     let mut out = String::new();
     for finding in report.findings.iter().filter(|finding| finding.severity > Severity::Note) {

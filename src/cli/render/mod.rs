@@ -27,7 +27,7 @@ use std::sync::OnceLock;
 use clap::ValueEnum;
 use serde_json::Value;
 
-/// How results are written by commands whose results are read by people or by one program.
+/// The output formats of commands for people or for one program.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub(super) enum Output {
     #[default]
@@ -44,23 +44,23 @@ pub(super) enum Color {
     Never,
 }
 
-/// What the command line says of colours: once for the process, as it is for its standard output.
+/// The choice of the command line, set once per process.
 static COLOR: OnceLock<Color> = OnceLock::new();
 
-/// Colours results as the command line asks for.
+/// Sets when results are coloured.
 pub(super) fn color(choice: Color) {
     let _ = COLOR.set(choice);
 }
 
-/// Colours, where standard output shows them.
+/// Adds colours if standard output shows them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Palette {
     on: bool,
 }
 
 impl Palette {
-    /// As the command line has it; else none where `NO_COLOR` is set to something (<https://no-color.org>), some where
-    /// `CLICOLOR_FORCE` is set to something but 0 (<https://bixense.com/clicolors>), and otherwise for a terminal.
+    /// Follows the command line; by default there are no colours if `NO_COLOR` is non-empty (<https://no-color.org>), colours if
+    /// `CLICOLOR_FORCE` is non-empty and not 0 (<https://bixense.com/clicolors>), and otherwise colours on a terminal.
     pub(super) fn of_stdout() -> Self {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let on = match COLOR.get().copied().unwrap_or_default() {
@@ -90,20 +90,20 @@ impl Palette {
     }
 }
 
-/// Why results are not where they were to be.
+/// The first error in writing results.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
-/// Writes results. A reader that has gone, as `head` does, changes nothing about the verdict; anything else is [`lost`].
+/// Writes results. A closed pipe, as with `head`, does not change the exit code; any other error is kept in [`lost`].
 pub(super) fn print(text: &str) {
     print_bytes(text.as_bytes());
 }
 
-/// Like [`print`], of what need not be text, as paths.
+/// Like [`print`], for bytes that need not be UTF-8, such as paths.
 pub(super) fn print_bytes(bytes: &[u8]) {
     let _ = are_read(bytes);
 }
 
-/// Writes results, and tells whether there is still a reader.
+/// Writes results, and returns whether there is still a reader.
 pub(super) fn is_read(text: &str) -> bool {
     are_read(text.as_bytes())
 }
@@ -121,17 +121,17 @@ fn are_read(bytes: &[u8]) -> bool {
     }
 }
 
-/// Why results could not be written, such as a full disk.
+/// Returns why results could not be written, such as a full disk.
 pub(super) fn lost() -> Option<&'static io::Error> {
     LOST.get()
 }
 
-/// One document, indented, with a line feed at its end.
+/// Renders one document, indented, with a line feed at its end.
 pub(super) fn json(document: &Value) -> String {
     format!("{document:#}\n")
 }
 
-/// Indented below a field; a text in JSON has no line feeds of its own.
+/// Renders a document indented below a field; JSON strings contain no line feeds.
 fn deeper(document: &Value, indented: &str) -> String {
     format!("{document:#}").replace('\n', indented)
 }
@@ -141,7 +141,7 @@ pub(super) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Text in XML and HTML; characters that XML 1.0 cannot hold become the replacement character.
+/// Escapes text for XML and HTML; characters that XML 1.0 does not allow become the replacement character.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Renders what is known of changes of rules.
+//! Renders the results of `admit mutate`.
 
 use std::fmt::Write as _;
 
@@ -11,13 +11,13 @@ use super::{Palette, counted, github::Place, lint::frame, sarif as codes};
 use crate::cli::Exit;
 use crate::cli::mutate::{Judged, Open, Report, Sums, Survivor};
 
-/// The findings of this command, for SARIF.
+/// The SARIF rules of this command.
 const RULES: [(&str, &str); 2] = [
     ("survived", "a change of a rule that no test case sees"),
     ("undecided", "a change that no test case sees, and of which it is not known whether one could"),
 ];
 
-/// For people; `exit` is how the command ends.
+/// Renders the results for people; `exit` is the exit code of the command.
 pub(in crate::cli) fn text(report: &Report, exit: Exit, verbose: bool, palette: Palette) -> String {
     let mut out = String::new();
     for judged in &report.documents {
@@ -57,7 +57,7 @@ pub(in crate::cli) fn text(report: &Report, exit: Exit, verbose: bool, palette: 
         );
     }
     let sums = report.sums();
-    // What scripts see, and what is read, are one verdict: with a score that is to be reached, whether it is.
+    // The word agrees with the exit code: with a minimum score, it says whether that is reached.
     let word = match exit {
         Exit::Expected => palette.green("OK"),
         Exit::Undecided => palette.yellow("UNDECIDED"),
@@ -85,7 +85,7 @@ fn said(sums: Sums) -> String {
     format!("{said}; score {} %", score(sums))
 }
 
-/// With one digit after the point, rounded down.
+/// Returns the score with one digit after the point, rounded down.
 fn score(sums: Sums) -> String {
     let tenths = sums.score();
     format!("{}.{}", tenths / 10, tenths % 10)
@@ -105,7 +105,7 @@ fn draw(
     }
 }
 
-/// What is changed, in words.
+/// Returns the mutation in words.
 fn change(mutant: &Mutant) -> String {
     if mutant.becomes.is_empty() {
         format!("without `{}`, no case fails", mutant.was)
@@ -116,7 +116,7 @@ fn change(mutant: &Mutant) -> String {
     }
 }
 
-/// What the case comes to.
+/// Returns how the mutation changes the outcome of the case.
 fn told(outcome: Outcome, changed: Outcome, message: &str) -> String {
     let message = if message.is_empty() { String::new() } else { format!(" ({message})") };
     format!(
@@ -126,7 +126,7 @@ fn told(outcome: Outcome, changed: Outcome, message: &str) -> String {
     )
 }
 
-/// One document.
+/// Renders one JSON document.
 pub(in crate::cli) fn json(report: &Report) -> String {
     let documents: Vec<Value> = report.documents.iter().map(document).collect();
     super::json(&value!({
@@ -181,7 +181,7 @@ fn sums(sums: Sums) -> Value {
     })
 }
 
-/// A change that is not seen: its level, its code, its text and its place.
+/// An undetected mutation: its level, code, text and position.
 type Finding<'r> = (&'static str, &'static str, String, (&'r str, Position));
 
 fn findings(report: &Report) -> Vec<Finding<'_>> {
@@ -200,7 +200,7 @@ fn findings(report: &Report) -> Vec<Finding<'_>> {
     findings
 }
 
-/// For code scanning.
+/// Renders SARIF for code scanning.
 pub(in crate::cli) fn sarif(report: &Report) -> String {
     let results: Vec<Value> = findings(report)
         .into_iter()
@@ -209,7 +209,7 @@ pub(in crate::cli) fn sarif(report: &Report) -> String {
     codes::document(&RULES, &results)
 }
 
-/// Annotations of source lines.
+/// Renders annotations of source lines.
 pub(in crate::cli) fn github(report: &Report) -> String {
     let mut out = String::new();
     for (level, code, text, (file, at)) in findings(report) {

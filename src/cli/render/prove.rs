@@ -1,4 +1,4 @@
-//! Renders what is known of claims.
+//! Renders the results of `admit prove`.
 
 use std::fmt::Write as _;
 
@@ -9,13 +9,13 @@ use serde_json::{Value, json as value};
 use super::{counted, github::Place, sarif as codes};
 use crate::cli::prove::Answer;
 
-/// The findings of this command, for SARIF.
+/// The SARIF rules of this command.
 const RULES: [(&str, &str); 2] = [
     ("refuted", "a claim that does not hold for all objects"),
     ("undecided", "a claim of which it is not known"),
 ];
 
-/// For people.
+/// Renders the results for people.
 pub(in crate::cli) fn text(answers: &[Answer]) -> String {
     let palette = super::Palette::of_stdout();
     let mut out = String::new();
@@ -77,7 +77,7 @@ fn says(said: &Said) -> String {
     }
 }
 
-/// One document.
+/// Renders one JSON document.
 pub(in crate::cli) fn json(answers: &[Answer], solver: Option<&str>) -> String {
     let claims: Vec<Value> = answers.iter().map(claim).collect();
     super::json(&value!({"solver": solver, "claims": claims}))
@@ -128,7 +128,7 @@ const fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// A claim that is not known to hold: its level, its code, its text and its place.
+/// A claim that is not proved: its level, code, text and position.
 type Finding = (&'static str, &'static str, String, (String, Position));
 
 fn findings(answers: &[Answer]) -> Vec<Finding> {
@@ -153,7 +153,7 @@ fn findings(answers: &[Answer]) -> Vec<Finding> {
     findings
 }
 
-/// For code scanning.
+/// Renders SARIF for code scanning.
 pub(in crate::cli) fn sarif(answers: &[Answer]) -> String {
     let results: Vec<Value> = findings(answers)
         .into_iter()
@@ -162,7 +162,7 @@ pub(in crate::cli) fn sarif(answers: &[Answer]) -> String {
     codes::document(&RULES, &results)
 }
 
-/// Annotations of source lines.
+/// Renders annotations of source lines.
 pub(in crate::cli) fn github(answers: &[Answer]) -> String {
     let mut out = String::new();
     for (level, code, text, (file, at)) in findings(answers) {

@@ -1,4 +1,4 @@
-//! Renders what releases say.
+//! Renders the verdicts of several Kubernetes releases.
 
 use std::fmt::Write as _;
 
@@ -10,32 +10,32 @@ use super::counted;
 use crate::cli::Exit;
 use crate::cli::process::Fault;
 
-/// What releases say of files, and what is not known of them.
+/// The verdicts of releases about files.
 #[derive(Debug)]
 pub(in crate::cli) struct Asked {
     pub(in crate::cli) files: Vec<FileReport>,
     pub(in crate::cli) unknown: Vec<&'static Unknown>,
-    /// What is said of documents that were not judged.
+    /// The message about documents that were not judged.
     pub(in crate::cli) late: String,
 }
 
 impl Asked {
-    /// Whether documents were not judged.
+    /// Whether some documents were not judged.
     pub(in crate::cli) fn is_late(&self) -> bool {
         self.files.iter().any(|file| file.late > 0)
     }
 }
 
-/// What a command comes to in releases that agree.
+/// The result of a command in releases that agree.
 #[derive(Debug)]
 pub(in crate::cli) struct Run {
     pub(in crate::cli) releases: Vec<Release>,
     pub(in crate::cli) exit: Exit,
-    /// What the command writes, or why it cannot be run there.
+    /// The output of the command, or why it cannot run there.
     pub(in crate::cli) outcome: Result<String, Fault>,
 }
 
-/// `1.29`, `1.29 and 1.30`, `1.29 to 1.33`, `1.29 and 1.31 to 1.37`: runs of ascending releases.
+/// Lists ascending releases: `1.29`, `1.29 and 1.30`, `1.29 to 1.33`, `1.29 and 1.31 to 1.37`.
 pub(in crate::cli) fn told(releases: &[Release]) -> String {
     let mut runs: Vec<(Release, Release)> = Vec::new();
     for release in releases {
@@ -55,7 +55,7 @@ pub(in crate::cli) fn told(releases: &[Release]) -> String {
     runs.join(" and ")
 }
 
-/// A line a file: which releases take it; then what is not known of them.
+/// Renders a line per file with the releases that accept it; then what is unknown about the releases.
 pub(in crate::cli) fn text(asked: &Asked, verbose: bool) -> String {
     let mut out = String::new();
     for file in &asked.files {
@@ -76,7 +76,7 @@ pub(in crate::cli) fn text(asked: &Asked, verbose: bool) -> String {
     out
 }
 
-/// What is not known of the releases: how much, or each of it.
+/// Renders what is unknown about the releases: the number, or if `verbose` each item.
 pub(in crate::cli) fn unknown_text(unknown: &[&Unknown], verbose: bool) -> String {
     let mut out = String::new();
     if verbose {
@@ -93,14 +93,14 @@ pub(in crate::cli) fn unknown_text(unknown: &[&Unknown], verbose: bool) -> Strin
     out
 }
 
-/// `[{"from", "to", "what"}]`.
+/// Returns `[{"from", "to", "what"}]`.
 pub(in crate::cli) fn unknown(unknown: &[&Unknown]) -> Vec<Value> {
     let row =
         |row: &&Unknown| json!({"from": row.from.to_string(), "to": row.to.to_string(), "what": row.what});
     unknown.iter().map(row).collect()
 }
 
-/// `[{"file", "taken", "first", "undecided"}]`; of a file that is undecided nothing is said that is not known.
+/// Returns `[{"file", "taken", "first", "undecided"}]`; for an undecided file, `taken` is empty and `first` is null.
 pub(in crate::cli) fn json(files: &[FileReport]) -> Vec<Value> {
     let file = |file: &FileReport| {
         let known = file.late == 0;
@@ -111,7 +111,7 @@ pub(in crate::cli) fn json(files: &[FileReport]) -> Vec<Value> {
     files.iter().map(file).collect()
 }
 
-/// Of releases that agree, a block each.
+/// Renders a block for each group of releases.
 pub(in crate::cli) fn runs_text(runs: &[Run], not_known: &[&Unknown]) -> String {
     let mut out = String::new();
     for run in runs {
@@ -126,7 +126,7 @@ pub(in crate::cli) fn runs_text(runs: &[Run], not_known: &[&Unknown]) -> String 
     out
 }
 
-/// `{"releases": [{"releases", "exit", "result", "fault"}], "unknown": […]}`; the result is what the command writes for one release.
+/// Renders `{"releases": [{"releases", "exit", "result", "fault"}], "unknown": […]}`; the result is the output for one release.
 pub(in crate::cli) fn runs_json(runs: &[Run], not_known: &[&Unknown]) -> String {
     let run = |run: &Run| {
         let releases: Vec<String> = run.releases.iter().map(ToString::to_string).collect();

@@ -3,7 +3,7 @@
 use admit_policy::manifest::Position;
 use serde_json::{Value, json};
 
-/// One run of this program: the rules that it knows, by name and meaning, and what it found.
+/// Renders one run of this program: its rules, by name and description, and its results.
 pub(super) fn document(rules: &[(&str, &str)], results: &[Value]) -> String {
     let rules: Vec<Value> =
         rules.iter().map(|(id, text)| json!({"id": id, "shortDescription": {"text": text}})).collect();
@@ -15,9 +15,9 @@ pub(super) fn document(rules: &[(&str, &str)], results: &[Value]) -> String {
     }))
 }
 
-/// One finding; `level` is `error` or `warning`.
+/// Creates one result; `level` is `error` or `warning`.
 pub(super) fn result(rule: &str, level: &str, message: &str, file: &str, place: Position) -> Value {
-    // SARIF wants relative references without a leading `./`.
+    // SARIF requires relative references without a leading `./`.
     let uri = escaped(file.strip_prefix("./").unwrap_or(file));
     json!({
         "ruleId": rule,
@@ -32,7 +32,7 @@ pub(super) fn result(rule: &str, level: &str, message: &str, file: &str, place: 
     })
 }
 
-/// A path as the reference of a URI: all but letters, digits and a few signs percent-encoded.
+/// Percent-encodes a path for a URI reference, except letters, digits and a few signs.
 fn escaped(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {

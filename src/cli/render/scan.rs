@@ -1,4 +1,4 @@
-//! What a scan found: for people, and as a List of reports.
+//! Renders the results of `admit scan`: for people, and as a List of reports.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use super::{Palette, counted};
 use crate::cli::render;
 use crate::cli::scan::Scanned;
 
-/// A paragraph for each namespace that has something that does not pass, and the sum.
+/// Renders a paragraph for each namespace with a result that does not pass, and the totals.
 pub(in crate::cli) fn text(scanned: &Scanned, palette: Palette) -> String {
     let mut out = String::new();
     for (namespace, report) in &scanned.reports {
@@ -61,7 +61,7 @@ fn write_finding(out: &mut String, finding: &Finding, palette: Palette) {
     let _ = writeln!(out, "  {word} {subject}: {}: {message}{excepted}", finding.policy);
 }
 
-/// A List that `kubectl apply -f -` takes, with a `summary` beside its items.
+/// Renders a List that `kubectl apply -f -` accepts, with a `summary` beside its items.
 pub(in crate::cli) fn json(scanned: &Scanned) -> String {
     let sum = |count: fn(&Report) -> u64| scanned.reports.values().map(count).fold(0, u64::saturating_add);
     render::json(&document!({

@@ -1,5 +1,5 @@
-//! Reads logs piece by piece, on a thread of their own: plain or compressed files, pipes, standard input. What cannot be read
-//! is told in its place, and does not end the reading.
+//! Reads logs in pieces, on a thread of its own: plain or compressed files, pipes, standard input. What cannot be read is reported in
+//! its place, and reading continues.
 
 use std::fs::File;
 use std::io::{self, Chain, Cursor, ErrorKind, Read};
@@ -13,30 +13,30 @@ use flate2::read::MultiGzDecoder;
 use crate::cli::load;
 use crate::cli::process::Fault;
 
-/// Bytes that are read at a time.
+/// How many bytes are read at a time.
 const CHUNK: usize = 1 << 20;
-/// How a file begins that gzip has compressed.
+/// The first bytes of gzip files.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A piece of a log.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) file: Arc<str>,
-    /// The line that it begins with.
+    /// The number of its first line.
     pub(super) line: u64,
     pub(super) content: Content,
 }
 
 #[derive(Debug)]
 pub(super) enum Content {
-    /// Whole lines.
+    /// Whole lines, with one document each.
     Lines(Vec<u8>),
-    /// Documents that take more than a line each.
+    /// Documents of several lines.
     Documents(Vec<u8>),
     Unread(Unread),
 }
 
-/// A log that is open.
+/// An open log.
 #[derive(Debug)]
 pub(super) struct Log {
     name: Arc<str>,
@@ -50,10 +50,10 @@ enum Source {
 }
 
 impl Log {
-    /// Opens the logs, so that those that are not there are told before any is read.
+    /// Opens all logs, so that missing ones are reported before any is read.
     ///
     /// # Errors
-    /// For what cannot be opened, folders, and a second standard input.
+    /// For files that cannot be opened, folders, and a second standard input.
     pub(super) fn open_all(paths: &[PathBuf]) -> Result<Vec<Self>, Fault> {
         if paths.iter().filter(|path| load::is_stdin(path)).count() > 1 {
             return Err(Fault::usage("standard input can be read only once"));
@@ -75,7 +75,7 @@ impl Log {
         Ok(Self { name, source: Source::File(file) })
     }
 
-    /// Sends all of it. Ends early where nobody listens any more.
+    /// Sends the whole log. Ends early if the receiver is gone.
     pub(super) fn send(self, to: &SyncSender<Piece>) {
         let Self { name, source } = self;
         let file = Arc::clone(&name);
@@ -87,7 +87,7 @@ impl Log {
     }
 }
 
-/// Sends what `source` holds, by its line.
+/// Sends the contents of `source` in pieces, each with the number of its first line.
 fn read(mut source: impl Read, send: &mut dyn FnMut(u64, Content) -> bool) {
     let mut first = Vec::new();
     let begun = source.by_ref().take(2).read_to_end(&mut first);
@@ -134,7 +134,7 @@ fn plain(mut source: impl Read, send: &mut dyn FnMut(u64, Content) -> bool) {
             match read {
                 Ok(_) if pending.is_empty() => {}
                 Ok(_) => drop(send(line, Content::Lines(pending))),
-                // The line that it ends in is none.
+                // The last line is incomplete, and dropped.
                 Err(_) => drop(send(line, Content::Unread(Unread::Torn))),
             }
             return;
@@ -149,7 +149,7 @@ fn plain(mut source: impl Read, send: &mut dyn FnMut(u64, Content) -> bool) {
     }
 }
 
-/// Adds what is read next to `pending`; 0 at the end.
+/// Appends the next bytes to `pending`; returns their number, 0 at the end.
 fn more(source: &mut impl Read, pending: &mut Vec<u8>) -> io::Result<u64> {
     let most = u64::try_from(CHUNK).unwrap_or(u64::MAX);
     loop {
@@ -162,13 +162,13 @@ fn more(source: &mut impl Read, pending: &mut Vec<u8>) -> io::Result<u64> {
     }
 }
 
-/// Whether documents begin here that people or programs have indented.
+/// Whether the log has indented JSON documents, which span several lines.
 fn spans_lines(start: &[u8]) -> bool {
     let mut lines = start.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     lines.find(|line| !line.is_empty()).is_some_and(|line| line == b"{")
 }
 
-/// Documents of several lines are read whole: nobody keeps a long log so.
+/// Reads documents of several lines as a whole: no long log has this form.
 fn documents(source: impl Read, mut pending: Vec<u8>, send: &mut dyn FnMut(u64, Content) -> bool) {
     let room = MAX_LINE.saturating_add(1).saturating_sub(pending.len());
     let read = source.take(u64::try_from(room).unwrap_or(0)).read_to_end(&mut pending);
@@ -189,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    /// The lines of a log, each with its number, and what could not be read.
+    /// Returns the lines of a log with their numbers, and what could not be read.
     fn lines(bytes: &[u8]) -> Vec<(u64, String)> {
         let mut found = Vec::new();
         read(bytes, &mut |first, content| {
@@ -243,7 +243,7 @@ mod tests {
         let (last, whole) = found.split_last().unwrap();
         assert_eq!(last.1, "<torn>");
         assert!(whole.iter().all(|(number, line)| *line == format!("line {}", number - 1)));
-        // Members one behind the other are one log, as rotation appends them.
+        // Several gzip members in a file are one log, as log rotation appends them.
         let both = [packed(b"a\n"), packed(b"b\n")].concat();
         assert_eq!(lines(&both), [(1, "a".to_owned()), (2, "b".to_owned())]);
     }

@@ -1,7 +1,7 @@
-//! `admit replay`: what policies would have decided about the requests of an audit log.
+//! `admit replay`: reports how policies would have decided about the requests of an audit log.
 //!
-//! One thread reads and unpacks, another decides: see `lines`, and [`admit_analysis::replay`], which holds what is known of
-//! objects within a bound.
+//! One thread reads and decompresses, another decides: see `lines`, and [`admit_analysis::replay`], which limits the memory for
+//! objects.
 
 mod lines;
 mod state;
@@ -27,7 +27,7 @@ use super::render::{self, Output, Palette, replay};
 use super::value_parsers::limit;
 use super::{Exit, conversion, load};
 
-/// For whom a time is too long to be counted.
+/// The timeout if the given one is too long to be represented.
 const FOREVER: Duration = Duration::from_hours(24 * 365);
 /// Pieces that are read ahead.
 const AHEAD: usize = 4;
@@ -111,7 +111,7 @@ impl ReplayArgs {
         Ok(replay.finish())
     }
 
-    /// The policies of a folder, with what of the state they ask for.
+    /// Loads the policies of a folder, with the objects of `--state` that they look up.
     fn folder(&self, paths: &[PathBuf]) -> Result<Folder, Fault> {
         let mut documents = load::policy_documents(paths)?;
         let options = LoadOptions { ignore_unknown: self.ignore_unknown };
@@ -131,7 +131,7 @@ impl ReplayArgs {
     }
 }
 
-/// Policies that are loaded.
+/// A compiled set of policies with its documents.
 struct Folder {
     set: PolicySet,
     documents: Vec<Document>,
@@ -142,7 +142,7 @@ impl Folder {
         Side::new(&self.set, &self.documents, self.knows_access())
     }
 
-    /// Whether there are roles that tell who may do what.
+    /// Whether there are roles, so that authorizer checks can be answered.
     fn knows_access(&self) -> bool {
         let is_role =
             |document: &Document| GroupVersionKind::of(&document.value).group == "rbac.authorization.k8s.io";
@@ -150,11 +150,11 @@ impl Folder {
     }
 }
 
-/// Replays all of the logs, or as much as there is time for: the first line that was not looked at is told.
+/// Replays the logs, as far as time permits: the first line that was not read is reported.
 fn decide(logs: Vec<Log>, replay: &mut Replay<'_>, end: Option<Instant>) -> Result<(), Fault> {
     let (sender, pieces) = sync_channel(AHEAD);
     let progress = Progress::of(None, "lines read:");
-    // Nobody waits for the thread: a pipe that says nothing would hold it for ever. It ends where nobody listens.
+    // The thread is not joined: a pipe without data would block it for ever. It ends when the receiver is gone.
     let reading = thread::Builder::new().name("log".to_owned()).spawn(move || {
         logs.into_iter().for_each(|log| log.send(&sender));
     });

@@ -1,4 +1,4 @@
-//! Reads dumps of a cluster's objects: all of them one by one, and those that policies ask for.
+//! Reads dumps of a cluster's objects: all of them, or those that policies look up.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use crate::cli::Exit;
 use crate::cli::load;
 use crate::cli::process::Fault;
 
-/// Bytes of JSON of the params, Namespaces and roles that are held.
+/// The largest size in bytes of the params, Namespaces and roles that are held.
 const MOST: usize = 32 << 20;
 
 /// Calls `take` with every object.
 ///
 /// # Errors
-/// For what cannot be read.
+/// When a file cannot be read.
 pub(super) fn each(paths: &[PathBuf], take: &mut dyn FnMut(&Value)) -> Result<(), Fault> {
     let beside = load::each_document(paths, &mut |document: Document| {
         take(&document.value);
@@ -29,10 +29,10 @@ pub(super) fn each(paths: &[PathBuf], take: &mut dyn FnMut(&Value)) -> Result<()
     Ok(())
 }
 
-/// The objects that decisions by `set` look up, but for those that `documents` have.
+/// Returns the objects that policies of `set` look up, except those that `documents` contain.
 ///
 /// # Errors
-/// For what cannot be read, and for more than can be held.
+/// When a file cannot be read, and when the objects are too large to be held.
 pub(super) fn asked_for(
     paths: &[PathBuf],
     set: &PolicySet,
@@ -63,7 +63,7 @@ fn identity(object: &Value) -> (GroupVersionKind, String, String) {
     (GroupVersionKind::of(object), text("/metadata/namespace"), text("/metadata/name"))
 }
 
-/// Dumps are input, unlike policies.
+/// Makes an unreadable dump a usage error: dumps are input, unlike policies.
 fn unreadable(fault: Fault) -> Fault {
     Fault { exit: Exit::Usage, ..fault }
 }

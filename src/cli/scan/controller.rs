@@ -1,4 +1,4 @@
-//! The flags of the controller `scan`, and what it does in a round: the same as `admit scan` does once.
+//! Defines the flags of the controller `scan`, and runs one scan, the same as `admit scan` does.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::cli::process::Fault;
 use crate::cli::value_parsers::{duration, limit};
 use crate::controllers::scan::{ScanError, Scanner, Settings};
 
-/// By what the controller `scan` decides, and when.
+/// The policies of the controller `scan`, and when it runs.
 #[derive(Clone, Debug, Args)]
 pub(in crate::cli) struct ScanControllerArgs {
     /// Policies, bindings, exceptions, CRDs, params and roles that the controller `scan` decides by: files or folders, read again
@@ -42,7 +42,7 @@ pub(in crate::cli) struct ScanControllerArgs {
 
 impl ScanControllerArgs {
     /// # Errors
-    /// Without policies.
+    /// When no policies are named.
     pub(in crate::cli) fn settings(&self) -> Result<Settings, Fault> {
         if self.scan_policies.is_empty() {
             return Err(Fault::usage("the controller scan needs --scan-policies"));
@@ -53,7 +53,7 @@ impl ScanControllerArgs {
             user: None,
             groups: Vec::new(),
             authorizer: None,
-            // Of a folder that has more than policies, the rest is no matter.
+            // Other objects in a folder of policies are ignored.
             ignore_unknown: true,
         };
         let (within, exceptions) = (self.scan_timeout, self.scan_cluster_exceptions);
@@ -61,7 +61,7 @@ impl ScanControllerArgs {
             let by = by.clone();
             let scanning = async move {
                 let runtime = Handle::current();
-                // Deciding takes processors, and others of this process are not to wait for it.
+                // Decisions take much processor time, and other tasks must not wait for them.
                 let scanned =
                     spawn_blocking(move || reports(&by, (&client, exceptions), &runtime, within)).await;
                 scanned
@@ -90,7 +90,7 @@ fn reports(
             )))
         })
     })?;
-    // What could not be listed was told; half a report would take away what an earlier one says.
+    // Listing errors were reported; a partial report would replace results of an earlier one.
     if let Some(unread) = inputs.unread.first() {
         return Err(Fault::usage(unread));
     }

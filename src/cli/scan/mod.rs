@@ -1,4 +1,4 @@
-//! `admit scan`: what policies make of the objects that stand in a cluster, or in files, as reports by namespace.
+//! `admit scan`: reports how policies decide about the objects of a cluster, or of files, by namespace.
 //!
 //! The objects are read and decided as `admit check` does it ([`super::check`]), and counted by [`admit_analysis::scan`].
 
@@ -83,7 +83,7 @@ pub(super) struct ScanArgs {
     output: Output,
 }
 
-/// By what objects are decided.
+/// The policies, and the user in whose name objects are decided.
 #[derive(Clone, Debug, Args)]
 struct ByArgs {
     /// Policies, bindings, exceptions, CRDs, params, Namespaces and roles: files or folders
@@ -175,7 +175,7 @@ impl ByArgs {
 }
 
 impl Scanned {
-    /// The reports as objects, in both forms.
+    /// Returns the reports as objects of both report APIs.
     pub(super) fn documents(&self) -> Vec<Value> {
         Flavour::ALL.into_iter().flat_map(|flavour| documents(&self.reports, flavour)).collect()
     }
@@ -185,7 +185,7 @@ impl Scanned {
         if any(|report| report.summary.fail) {
             Exit::Differs
         } else if self.unread > 0 {
-            // What was not looked at may fail.
+            // Objects that could not be read may fail.
             Exit::Usage
         } else if self.late > 0 || any(|report| report.undecided) {
             Exit::Undecided
@@ -195,7 +195,7 @@ impl Scanned {
     }
 }
 
-/// Decides the objects, until `end`.
+/// Decides the objects until `end`.
 fn scan(inputs: &Inputs, as_somebody: bool, end: Option<Instant>) -> Scanned {
     let is_role =
         |document: &Document| GroupVersionKind::of(&document.value).group == "rbac.authorization.k8s.io";

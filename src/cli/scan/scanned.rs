@@ -1,15 +1,15 @@
-//! What a scan found, as it is drawn.
+//! Holds the results of a scan, for `render`.
 
 use std::collections::BTreeMap;
 
 use admit_analysis::scan::Report;
 
-/// What a scan found.
+/// The results of a scan.
 #[derive(Debug)]
 pub(in crate::cli) struct Scanned {
     pub(in crate::cli) reports: BTreeMap<String, Report>,
-    /// Objects that were not decided in time.
+    /// How many objects were not decided in time.
     pub(in crate::cli) late: usize,
-    /// What could not be read.
+    /// How many things could not be read.
     pub(in crate::cli) unread: usize,
 }

@@ -21,7 +21,7 @@ pub(super) struct SchemaArgs {
     of: Subject,
 }
 
-/// What has a schema.
+/// The formats that have a schema.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum Subject {
     /// The files that `admit test` reads
@@ -100,7 +100,7 @@ fn whole(schema: &str) -> Exit {
     Exit::Expected
 }
 
-/// One definition as a document of its own, with the definitions that it refers to.
+/// Extracts one definition as a document of its own, with the definitions that it refers to.
 fn part(all: &Value, name: &str) -> Value {
     let definitions = &all["$defs"];
     let (mut needed, mut open) = (BTreeSet::new(), vec![definitions[name].clone()]);
@@ -119,7 +119,7 @@ fn part(all: &Value, name: &str) -> Value {
     Value::Object(schema)
 }
 
-/// The names of the definitions that a schema refers to.
+/// Returns the names of the definitions that a schema refers to.
 fn references(schema: &Value) -> Vec<String> {
     match schema {
         Value::Object(members) => {

@@ -1,4 +1,4 @@
-//! The command-line arguments of `admit serve`.
+//! Defines the arguments of `admit serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub(in crate::cli) struct ServeArgs {
     tls: TlsArgs,
 }
 
-/// What was typed about the cluster that calls.
+/// The flags about the cluster that calls the webhook.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(super) struct ClusterArgs {
@@ -84,7 +84,7 @@ pub(super) struct ClusterArgs {
     pub(super) cluster_exceptions: bool,
 }
 
-/// What was typed about certificates.
+/// The flags about certificates.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS")]
 struct TlsArgs {
@@ -145,20 +145,20 @@ enum TlsVersion {
     Tls13,
 }
 
-/// Where certificates come from.
+/// The source of the certificates.
 pub(super) enum Certificates {
     Files(Files),
     SelfSigned(Box<SelfSigned>),
 }
 
 impl ServeArgs {
-    /// The folder to load, if one is.
+    /// Returns the folder of policies to load, if any.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let default = (!self.cluster.cluster_policies).then(|| PathBuf::from("policies"));
         self.policies.clone().or(default)
     }
 
-    /// Where traces go.
+    /// Returns where traces are sent.
     pub(super) fn traces(&self) -> Result<Traces, Fault> {
         let to = |endpoint: &String| Traces::to(endpoint);
         let traces = self.otlp_endpoint.as_ref().map(to).transpose();
@@ -193,12 +193,12 @@ impl ServeArgs {
 }
 
 impl ClusterArgs {
-    /// What of the cluster is followed beside what always is.
+    /// Returns which optional kinds are watched in the cluster.
     pub(super) const fn wanted(&self) -> Wanted {
         Wanted { policies: self.cluster_policies, exceptions: self.cluster_exceptions }
     }
 
-    /// A client of the cluster, if one was named.
+    /// Creates a client of the cluster, if one was named.
     pub(super) async fn client(&self) -> Result<Option<Client>, Fault> {
         match &self.kubeconfig {
             Some(path) => client(Some(path.clone())).await.map(Some),

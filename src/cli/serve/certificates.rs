@@ -35,7 +35,7 @@ pub(super) struct Callers {
 }
 
 impl Callers {
-    /// The settings of a port that shows `identity`.
+    /// Creates the TLS settings of a listener that presents `identity`.
     ///
     /// # Errors
     /// When the file of the client authority cannot be read.
@@ -50,7 +50,7 @@ impl Callers {
         Ok(WebhookTls { identity, clients, tls12: self.tls12 })
     }
 
-    /// The error about the client authority, if that is what `error` is about.
+    /// Returns a fault that names the file of the client authority, if `error` is about that.
     pub(super) fn unusable(&self, error: &TlsConfigError) -> Option<Fault> {
         match (error, &self.authority) {
             (TlsConfigError::Clients(_), Some(path)) => {
@@ -63,7 +63,7 @@ impl Callers {
 
 impl Files {
     /// # Errors
-    /// What cannot be read, or does not fit together.
+    /// When a file cannot be read, or certificate and key do not match.
     pub(super) async fn load(&self) -> Result<(WebhookTls, ServerConfig), Fault> {
         let identity = Identity {
             certificate_pem: read("--tls-cert", &self.certificate).await?,
@@ -74,7 +74,7 @@ impl Files {
         Ok((tls, config))
     }
 
-    /// Names the file that is to be mended.
+    /// Returns a fault that names the file to be corrected.
     fn unusable(&self, error: &TlsConfigError) -> Fault {
         if let Some(fault) = self.callers.unusable(error) {
             return fault;
@@ -89,7 +89,7 @@ impl Files {
         })
     }
 
-    /// Why `new` is not to take the place of `current`: of two, the one that callers accept serves.
+    /// Returns why `new` should not replace `current` yet: the certificate that clients accept is used.
     fn too_early(&self, new: &WebhookTls, current: &WebhookTls) -> Option<Fault> {
         let now = OffsetDateTime::now_utc();
         let of = |tls: &WebhookTls| tls.trouble_at(now).ok().flatten();
@@ -103,7 +103,7 @@ impl Files {
     }
 }
 
-/// Loads again whenever something changed, until `shutdown`. `current` is what `sender` was made with.
+/// Reloads after each change, until `shutdown`. `current` is the initial value of `sender`.
 pub(super) async fn keep(
     files: Files,
     mut current: WebhookTls,
@@ -168,14 +168,14 @@ impl Told {
     }
 }
 
-/// Whether both lead to the same TLS configuration.
+/// Whether both have the same TLS configuration.
 pub(super) fn same(one: &WebhookTls, other: &WebhookTls) -> bool {
     one.identity.certificate_pem == other.identity.certificate_pem
         && one.identity.key_pem == other.identity.key_pem
         && one.clients == other.clients
 }
 
-/// The text of the file that `flag` names.
+/// Reads the file that `flag` names as text.
 async fn read(flag: &str, path: &Path) -> Result<String, Fault> {
     let owned = path.to_owned();
     let read = outside::in_time(move || outside::text(&owned, outside::MAX_PEM)).await;

@@ -33,14 +33,14 @@ use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::policies::{ClusterCache, ExceptionCounts, Wanted};
 use crate::telemetry::{Metrics, Readiness, Traces};
 
-/// Time between looks at whether what is watched can be relied on.
+/// The time between checks of whether the watched data are up to date.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What the drain may take beside the delay that was asked for, before the process goes without it: that of the webhook's
-/// port takes ten seconds.
+/// How long shutdown may take after the requested delay, before the process is ended: draining the webhook's listener takes up to
+/// ten seconds.
 const DRAIN_GRACE: Duration = Duration::from_secs(15);
 
-/// What the parts of the process share.
+/// The state that the parts of the process share.
 struct Process {
     parts: Supervisor<Fault>,
     metrics: Arc<Metrics>,
@@ -51,7 +51,7 @@ struct Process {
 
 impl ServeArgs {
     pub(super) fn run(self) -> Exit {
-        // The default delay is within the grace; whoever wants to serve on for longer gets as much more.
+        // The default delay is within the grace period; a longer delay extends it.
         let delay = Duration::from_secs(self.shutdown_delay);
         let grace = GRACE.max(delay + DRAIN_GRACE);
         process::run(Threads::Carry, self.log_format, grace, |shutdown| self.serve(shutdown))
@@ -66,10 +66,10 @@ impl ServeArgs {
             shutdown,
         };
         let traces = process.traces.clone();
-        // Everything that can be wrong is found before anything listens.
+        // All errors in the configuration are found before anything listens.
         let ended = match self.start(&mut process).await {
             Ok(()) => process.parts.join().await.map_err(Fault::internal),
-            // What was started has nothing to finish, and goes without a word beside the mistake.
+            // The parts that were started have nothing to finish, so only the error is reported.
             Err(fault) => Err(fault),
         };
         let delivered = tokio::task::spawn_blocking(|| traces.finish()).await.map_err(Fault::internal);
@@ -156,7 +156,7 @@ impl ServeArgs {
 }
 
 impl Process {
-    /// Follows the cluster; with its policies and exceptions where they are `wanted`.
+    /// Watches the cluster, including its policies and exceptions if they are `wanted`.
     fn follow(&mut self, client: kube::Client, wanted: Wanted) -> Arc<ClusterCache> {
         let (cluster, params) = ClusterCache::new(client);
         let stop = || self.shutdown.clone();
@@ -176,8 +176,8 @@ impl Process {
         cluster
     }
 
-    /// Waits until the cluster was heard of, and from then on says whether it still is. To lose sight of exceptions alone is no
-    /// reason to answer nobody: then none is in force, and who is denied is told why.
+    /// Waits until the cluster's objects were listed, and then keeps the readiness up to date. Losing only the exceptions does not make
+    /// the webhook unready: no exception is in force then, and denials say why.
     async fn heard_of(&mut self, cluster: &Arc<ClusterCache>, wanted: Wanted) -> Result<(), Fault> {
         let waiting = async {
             while cluster.trouble(wanted).is_some() {
@@ -204,13 +204,13 @@ impl Process {
         Ok(())
     }
 
-    /// What `work` comes to, unless the process is to end before.
+    /// Returns the result of `work`, or an error if the process is asked to stop before.
     async fn unless_stopped<T>(&self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
         let stopped = || Fault::internal("stopped before it served");
         self.shutdown.run_until_cancelled(work).await.ok_or_else(stopped)?
     }
 
-    /// The first certificates, and whoever keeps them up to date.
+    /// Loads the first certificates, and starts the task that keeps them up to date.
     async fn certificates(
         &mut self,
         source: Certificates,
@@ -236,7 +236,7 @@ impl Process {
         }
     }
 
-    /// SIGHUP makes whoever follows files look at once; without anybody who listens it would end the process.
+    /// Handles SIGHUP, which makes file watchers look at once; unhandled, it would end the process.
     fn outlive_hangups(&mut self) -> Result<(), Fault> {
         let mut hangups = signal(SignalKind::hangup()).map_err(Fault::internal)?;
         let shutdown = self.shutdown.clone();
@@ -257,7 +257,7 @@ impl Process {
         self.metrics.ready(part, ready);
     }
 
-    /// Not ready as soon as the process is asked to stop: callers are to go elsewhere before the port closes.
+    /// Reports not ready as soon as the process is asked to stop, so that callers go elsewhere before the listener closes.
     fn leave_first(&mut self) {
         self.ready("shutdown", true);
         let (readiness, metrics) = (self.readiness.clone(), self.metrics.clone());

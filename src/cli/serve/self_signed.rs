@@ -1,8 +1,8 @@
 //! Issues the webhook's own certificates, shares them between replicas in a Secret, and keeps the `caBundle` of the
 //! webhook configuration up to date.
 //!
-//! Replicas are equal: each reads the Secret, renews what is due, and writes it under the version it read. Of two that
-//! renew at once, one is refused and reads what the other wrote.
+//! Replicas are equal: each reads the Secret, renews what is due, and updates it with the resourceVersion that it read. If two
+//! renew at once, one gets a conflict and reads what the other wrote.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -35,7 +35,7 @@ use crate::cli::sources::changes::Changes;
 use crate::outside;
 use crate::telemetry::with_causes;
 
-/// Renewals and lost races in one look; more would be a fault of ours.
+/// The most renewals and conflicts in one round; more would be a bug.
 const ROUNDS: usize = 8;
 
 /// The names that certificates are issued for, and where they are stored.
@@ -43,34 +43,34 @@ const ROUNDS: usize = 8;
 pub(super) struct SelfSigned {
     pub(super) service: String,
     pub(super) namespace: String,
-    /// Name of the Secret, in the same namespace.
+    /// The name of the Secret, in the same namespace.
     pub(super) secret: String,
-    /// Name of the webhook configurations whose bundle is kept.
+    /// The name of the webhook configurations whose `caBundle` is updated.
     pub(super) webhook: String,
-    /// File for the bundle, for whoever hands it to callers by hand.
+    /// A file for the bundle, for callers that are configured by hand.
     pub(super) bundle_file: Option<PathBuf>,
     /// The client of the cluster; without one, certificates live only as long as the process.
     pub(super) client: Option<Client>,
     pub(super) callers: Callers,
 }
 
-/// The Secret's content with the version it had.
+/// The contents of the Secret, with its resourceVersion.
 struct Kept {
     managed: Managed,
-    /// None where there is no Secret.
+    /// None if there is no Secret.
     version: Option<String>,
 }
 
 impl SelfSigned {
-    /// The certificates of now, made where they are missing.
+    /// Returns the current certificates, which are created if there are none.
     ///
     /// # Errors
-    /// When the cluster refuses, no certificate can be made, or the client authority cannot be used.
+    /// When the cluster refuses, no certificate can be created, or the client authority cannot be used.
     pub(super) async fn load(&self, known: Managed) -> Result<(Managed, WebhookTls, ServerConfig), Fault> {
         let managed = self.renewed(known).await?;
         if let Some(path) = self.bundle_file.clone() {
             let bundle = managed.bundle.clone();
-            // A file that is written without need would be a change beside it, where the client authority may be.
+            // An unchanged file is not rewritten: that would look like a change of the client authority in the same folder.
             let writing = outside::in_time(move || match outside::text(&path, outside::MAX_PEM) {
                 Ok(there) if there == bundle => Ok(()),
                 _ => write_private(&path, &bundle).map_err(Fault::usage),
@@ -106,7 +106,7 @@ impl SelfSigned {
         Err(Fault::internal("the certificates are renewed again and again"))
     }
 
-    /// Names that API servers and probes call the Service by.
+    /// Returns the names by which API servers and probes call the Service.
     fn names(&self) -> Vec<String> {
         let Self { service, namespace, .. } = self;
         vec![
@@ -134,7 +134,7 @@ impl SelfSigned {
         Ok(Kept { managed, version: secret.metadata.resource_version })
     }
 
-    /// Writes what was made, or reads what another replica made in the meantime.
+    /// Writes new certificates, or reads those that another replica wrote in the meantime.
     async fn write(&self, client: &Client, kept: Kept) -> Result<Kept, Fault> {
         let secrets: Api<Secret> = Api::namespaced(client.clone(), &self.namespace);
         let Managed { bundle, authority_key, certificate, key } = &kept.managed;
@@ -150,7 +150,7 @@ impl SelfSigned {
         let secret = Secret {
             metadata,
             data: Some(data),
-            // The cluster holds this type to both parts, of which there is none before the first renewals.
+            // This type requires no keys; types with required keys would reject the Secret before both certificates exist.
             type_: Some("Opaque".to_owned()),
             ..Secret::default()
         };
@@ -166,8 +166,8 @@ impl SelfSigned {
         }
     }
 
-    /// Gives the bundle to callers. True when they have it: when every webhook of the configuration names it, or there is
-    /// no such configuration, and so no caller.
+    /// Writes the bundle to the webhook configurations. True if callers have it: every webhook names it, or there is
+    /// no such configuration and so no caller.
     async fn distribute(&self, managed: &Managed) -> Result<bool, Fault> {
         let (Some(client), false) = (&self.client, managed.bundle.is_empty()) else {
             return Ok(!managed.bundle.is_empty());
@@ -183,7 +183,7 @@ impl SelfSigned {
             set_bundles(webhooks.map(|webhook| &mut webhook.client_config), &bundle)
         });
         let mutating = match mutating.await {
-            // Rights of an earlier installation do not have it, and it has no such webhook.
+            // Roles of an earlier installation lack this permission, and it has no such webhook.
             Err(kube::Error::Api(status)) if status.code == 403 => {
                 tracing::warn!(
                     why = status.message,
@@ -200,7 +200,7 @@ impl SelfSigned {
         Ok(validating.await.map_err(refused)? && mutating)
     }
 
-    /// Changes the configuration by `set`, which says whether it had to. False when somebody else wrote it meanwhile.
+    /// Changes a configuration with `set`, which returns whether it changed anything. False after a conflict.
     async fn keep_bundle<C>(&self, client: &Client, set: impl Fn(&mut C) -> bool) -> Result<bool, kube::Error>
     where
         C: Resource<DynamicType = (), Scope = ClusterResourceScope>
@@ -214,7 +214,7 @@ impl SelfSigned {
         if !set(&mut configuration) {
             return Ok(true);
         }
-        // Under the version that was read: somebody else's change is not undone, only looked at again.
+        // With the resourceVersion that was read: another writer's change is kept, and the configuration read again.
         match configurations.replace(&self.webhook, &PostParams::default(), &configuration).await {
             Ok(_) => Ok(true),
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
@@ -222,7 +222,7 @@ impl SelfSigned {
         }
     }
 
-    /// The same to the definitions whose objects our Service converts.
+    /// Writes the bundle to the CRDs whose conversion webhook is this Service.
     async fn distribute_to_definitions(&self, client: &Client, managed: &Managed) -> Result<(), Fault> {
         let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let definitions: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
@@ -243,7 +243,7 @@ impl SelfSigned {
             };
             match kept.await {
                 Ok(()) => {}
-                // Rights of an earlier installation do not have it; admission goes on without.
+                // Roles of an earlier installation lack this permission; admission continues without it.
                 Err(kube::Error::Api(status)) if status.code == 403 => {
                     tracing::warn!(
                         definition = name,
@@ -266,7 +266,7 @@ impl SelfSigned {
     }
 }
 
-/// Hands the bundle to all of them; whether any had another one.
+/// Sets the bundle in all client configurations; returns whether any had another one.
 fn set_bundles<'c>(callers: impl Iterator<Item = &'c mut WebhookClientConfig>, bundle: &ByteString) -> bool {
     let mut changed = false;
     for caller in callers.filter(|caller| caller.ca_bundle.as_ref() != Some(bundle)) {
@@ -276,8 +276,8 @@ fn set_bundles<'c>(callers: impl Iterator<Item = &'c mut WebhookClientConfig>, b
     changed
 }
 
-/// Looks again when the client authority changes, and now and then, which is far more often than certificates fall due,
-/// until `shutdown`. Trouble is told and passes: what is served stays. `current` is what `sender` was made with.
+/// Checks again when the client authority changes, and periodically, far more often than certificates are renewed, until
+/// `shutdown`. Errors are logged, and the current certificates stay in use. `current` is the initial value of `sender`.
 pub(super) async fn keep(
     source: SelfSigned,
     mut managed: Managed,

@@ -1,5 +1,5 @@
-//! Signals that files may have changed: at once on a file system event or SIGHUP, and periodically in any case, for
-//! file systems without events. What changed, and whether it matters, is for callers to find out.
+//! Signals that files may have changed: immediately after a file system event or SIGHUP, and periodically in any case, for
+//! file systems without events. Callers find out what changed, and whether it matters.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,36 +12,36 @@ use tokio::time::timeout;
 
 use crate::outside::{self, Unreadable};
 
-/// How long files must have been left alone: one write is several events, one deployment several files.
+/// How long no event must arrive: one write is several events, and one deployment several files.
 const SETTLED: Duration = Duration::from_millis(50);
-/// Files that never come to rest are looked at all the same after so many pauses.
+/// After this many pauses, files that keep changing are reported all the same.
 const PATIENCE: usize = 20;
-/// The longest time between two looks.
+/// The longest time between two reports.
 const POLL: Duration = Duration::from_secs(15);
 
 /// Watches paths for changes.
 #[derive(Debug)]
 pub(in crate::cli) struct Changes {
     told: mpsc::Receiver<()>,
-    /// Keeps the watch alive; none where the system gives none.
+    /// Keeps the watch alive; None if the system provides no watch.
     watcher: Option<RecommendedWatcher>,
-    /// None where signals cannot be listened for.
+    /// None if no signal handler can be installed.
     hangup: Option<Signal>,
 }
 
 impl Changes {
-    /// Watches folders with all below, and files through the folder they are in: a file that is replaced, as Kubernetes
+    /// Watches folders with all subfolders, and files through their folder: a file that is replaced, as Kubernetes
     /// replaces the links of mounted volumes, is another file.
     pub(in crate::cli) async fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let paths: Vec<PathBuf> = paths.into_iter().map(Path::to_owned).collect();
         let (sender, told) = mpsc::channel(1);
         let tell = move |event: Result<notify::Event, notify::Error>| {
             if event.as_ref().map_or(true, |event| is_change(event.kind)) {
-                // A full channel has told already.
+                // If the channel is full, a change is already reported.
                 let _ = sender.try_send(());
             }
         };
-        // A link in a folder may lead to where looking takes its time.
+        // Links in a folder may lead to slow file systems.
         let watching = outside::in_time(move || {
             let mut watcher = notify::recommended_watcher(tell)?;
             for path in paths {
@@ -55,7 +55,7 @@ impl Changes {
         };
         let watcher = match watching.await {
             Ok(watched) => watched.inspect_err(|error: &notify::Error| unwatched(error)).ok(),
-            // Nobody looks any more.
+            // The process is ending.
             Err(Unreadable::Ended) => None,
             Err(stuck) => {
                 unwatched(&stuck);
@@ -101,7 +101,7 @@ fn folder_of(path: &Path) -> (PathBuf, RecursiveMode) {
     (folder.unwrap_or(Path::new(".")).to_owned(), RecursiveMode::NonRecursive)
 }
 
-/// Our own reading opens and closes files too.
+/// Whether an event changes a file; reading causes open and close events.
 fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,

@@ -44,32 +44,32 @@ pub(super) struct Sources {
     pub(super) cluster: Option<Arc<ClusterCache>>,
     /// The policies stored in the cluster, as last seen.
     pub(super) stored: Arc<Mutex<Stored>>,
-    /// Whether somebody shows the policies and bindings of the files.
+    /// Whether the policies and bindings of the files are shown as objects.
     pub(super) shown: bool,
-    /// The texts of pipes, which give them once.
+    /// The contents of pipes, which can be read only once.
     pub(super) piped: Arc<Mutex<BTreeMap<PathBuf, File>>>,
 }
 
 /// The policies in force and the sources that they were made from.
 pub(super) struct InUse {
     pub(super) sources: Sources,
-    /// Of the files, by name.
+    /// The documents of each file.
     pub(super) contents: BTreeMap<String, Contents>,
     pub(super) in_force: watch::Sender<Arc<InForce>>,
 }
 
-/// What a look at the sources came to.
+/// The result of reading the sources.
 enum Look {
     Set(InForce, BTreeMap<String, Contents>),
-    /// A file is perhaps being written.
+    /// A file may be in the middle of being written.
     Unsettled(Unsettled),
 }
 
 impl Sources {
-    /// The files at the start. A pipe among them is read to its end, however long that takes; never again.
+    /// Reads the files at the start. Pipes are read to their end, however long that takes, and never again.
     ///
     /// # Errors
-    /// What cannot be read.
+    /// When a file cannot be read.
     pub(super) async fn first(self) -> Result<Vec<File>, Fault> {
         for path in &self.paths {
             let looked_at = path.clone();
@@ -86,7 +86,7 @@ impl Sources {
         self.read().await
     }
 
-    /// The files now.
+    /// Reads the files.
     async fn read(&self) -> Result<Vec<File>, Fault> {
         let mut files = Vec::new();
         for path in &self.paths {
@@ -106,12 +106,12 @@ impl Sources {
         self.piped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything the sources hold, `documents` from the folder. Of the folder all or nothing: one mistake in one document,
-    /// and there is no set. Of a document that is in both, the folder's counts. What says the same as `before` is not
-    /// compiled again.
+    /// Compiles all sources; `documents` are those of the folder. A mistake in one document of the folder is an error. Of a
+    /// document that the cluster has too, the folder's version is used. Returns `before`'s compiled set if the documents are
+    /// the same.
     ///
     /// # Errors
-    /// All that does not compile.
+    /// All mistakes that prevent compilation.
     pub(super) async fn compiled(
         &self,
         documents: Vec<Document>,
@@ -138,13 +138,13 @@ impl Sources {
             Arc::clone(&before.policies)
         } else {
             let set = PolicySet::load(&documents).map_err(|errors| load::not_compiled(&errors))?;
-            // By what is known of built-in kinds policies merge what they set.
+            // Mutating policies need the schemas of built-in kinds to merge what they apply.
             Arc::new(set.knowing(&BuiltinKinds))
         };
         Ok(InForce::new(set, hash).without(broken).showing(shown))
     }
 
-    /// The documents of the files, and what is shipped of which they have nothing.
+    /// Adds the shipped documents that no file replaces.
     pub(super) fn with_shipped(&self, mut documents: Vec<Document>) -> Vec<Document> {
         let known: BTreeSet<_> = documents.iter().map(|document| name_of(&document.value)).collect();
         let shipped = self.shipped.iter().filter(|document| !known.contains(&name_of(&document.value)));
@@ -152,8 +152,8 @@ impl Sources {
         documents
     }
 
-    /// Refuses a folder that has lost everything: more often a mount that went wrong than an author's wish, and whoever
-    /// wants nothing enforced can say so by a start with an empty folder.
+    /// Rejects a folder that has become empty: a failed mount is more likely than an intention, and a restart with an
+    /// empty folder is the way to enforce nothing.
     fn not_emptied(&self, set: InForce, before: &InForce) -> Result<InForce, Fault> {
         if self.paths.is_empty() || !is_empty(&set) || is_empty(before) {
             return Ok(set);
@@ -165,7 +165,7 @@ impl Sources {
         )))
     }
 
-    /// What the sources hold now, unless a file of theirs is perhaps being written.
+    /// Reads and compiles the sources, unless one of their files may be in the middle of being written.
     async fn look(&self, settling: &mut Settling, before: Arc<InForce>) -> Result<Look, Fault> {
         let (documents, contents) = parsed(self.read().await?).await?;
         if let Some(unsettled) = settling.unsettled(&contents, Instant::now()) {
@@ -175,7 +175,7 @@ impl Sources {
         Ok(Look::Set(self.not_emptied(set, &before)?, contents))
     }
 
-    /// Returns when it is worth loading again.
+    /// Returns when something may have changed.
     async fn changed(&self, files: &mut Option<Changes>) {
         let of_files = async {
             match files {
@@ -185,7 +185,7 @@ impl Sources {
         };
         let of_cluster = async {
             match &self.cluster {
-                // Now and then in any case, for kinds of params that could not be followed before.
+                // Also periodically, for param kinds that could not be watched before.
                 Some(cluster) => drop(timeout(LOOK, cluster.changed()).await),
                 None => std::future::pending().await,
             }
@@ -196,7 +196,7 @@ impl Sources {
         }
     }
 
-    /// Watches what is no pipe.
+    /// Watches all paths that are not pipes.
     async fn watch(&self) -> Option<Changes> {
         let mut paths = self.paths.clone();
         paths.retain(|path| !self.piped().contains_key(path));
@@ -204,10 +204,10 @@ impl Sources {
     }
 }
 
-/// The documents of `files`, and which are in which.
+/// Parses `files`; also returns which documents are in which file.
 ///
 /// # Errors
-/// All that does not compile.
+/// All mistakes that prevent compilation.
 pub(super) async fn parsed(files: Vec<File>) -> Result<(Vec<Document>, BTreeMap<String, Contents>), Fault> {
     apart(move || {
         let texts = files.iter().map(|file| (file.name.as_str(), file.text.as_str()));
@@ -218,7 +218,7 @@ pub(super) async fn parsed(files: Vec<File>) -> Result<(Vec<Document>, BTreeMap<
     .await
 }
 
-/// What `work` comes to, off the threads that carry bytes.
+/// Runs `work` on a thread for blocking work.
 async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, Fault> {
@@ -226,14 +226,14 @@ async fn apart<T: Send + 'static>(
     spawn_blocking(work).await.unwrap_or_else(panicked)
 }
 
-/// Follows the params that `set` asks the cluster for, where there is one.
+/// Watches the param kinds that `set` looks up in the cluster, if there is one.
 pub(super) async fn want_params(set: &InForce, cluster: Option<&Arc<ClusterCache>>) {
     if let Some(cluster) = cluster {
         following::want_params(&set.policies, cluster).await;
     }
 }
 
-/// Loads again whenever something changed, until `shutdown`. `params` is who follows params, if anyone does.
+/// Reloads after each change, until `shutdown`. `params` is the cluster whose params are watched, if any.
 pub(super) async fn keep(
     in_use: InUse,
     params: Option<Arc<ClusterCache>>,
@@ -241,7 +241,7 @@ pub(super) async fn keep(
     shutdown: CancellationToken,
 ) -> Result<(), Fault> {
     let InUse { sources, contents, in_force } = in_use;
-    // What was told about the last time, so that a mistake that stays is told once.
+    // The last error, so that one that stays is logged once.
     let mut complaint = String::new();
     let mut settling = Settling::default();
     settling.put_in_force(contents);
@@ -250,8 +250,8 @@ pub(super) async fn keep(
     loop {
         let looking = async {
             wait(&sources, &mut changes, again.take()).await;
-            // Before loading, so that no change falls between: folders that came or went are watched from now on, or no
-            // longer.
+            // Before loading, so that no change is missed: new folders are watched from now on, and removed ones
+            // no longer.
             changes = sources.watch().await;
             let before = Arc::clone(&in_force.borrow());
             let look = sources.look(&mut settling, before).await;
@@ -260,7 +260,7 @@ pub(super) async fn keep(
             }
             look
         };
-        // Nobody who is to stop waits for a disk.
+        // Shutdown does not wait for a disk.
         let Some(look) = shutdown.run_until_cancelled(looking).await else { return Ok(()) };
         match look {
             Ok(Look::Set(set, contents)) => {
@@ -288,7 +288,7 @@ pub(super) async fn keep(
     }
 }
 
-/// Returns when it is worth loading again, `at` the latest.
+/// Returns when something may have changed, or at `at`.
 async fn wait(sources: &Sources, changes: &mut Option<Changes>, at: Option<Instant>) {
     let due = async {
         match at {
@@ -302,12 +302,12 @@ async fn wait(sources: &Sources, changes: &mut Option<Changes>, at: Option<Insta
     }
 }
 
-/// Puts `set` in force, unless it is what is in force.
+/// Puts `set` in force, unless it equals the current one.
 fn publish(set: InForce, in_force: &watch::Sender<Arc<InForce>>, metrics: &Metrics) {
     let now = Arc::clone(&in_force.borrow());
     if now.hash == set.hash && now.broken == set.broken {
         if !now.shows_as(&set) {
-            // The same documents in other files.
+            // The same documents, but in other files.
             in_force.send_replace(Arc::new(set));
         }
         return;
@@ -338,7 +338,7 @@ pub(super) fn tell_broken(set: &InForce, before: &InForce, metrics: &Metrics) {
     }
 }
 
-/// Whether a set refuses nothing, whatever is asked.
+/// Whether a set rejects nothing.
 fn is_empty(set: &InForce) -> bool {
     set.policies.policies().next().is_none()
         && set.policies.mutating_policies().next().is_none()
@@ -358,7 +358,7 @@ pub(super) fn announce(set: &InForce, metrics: &Metrics) {
     }
 }
 
-/// The policies and bindings among the documents.
+/// Returns the policies and bindings among the documents.
 fn policies_of(documents: &[Document]) -> Vec<Document> {
     const KINDS: [&str; 4] = [
         "ValidatingAdmissionPolicy",
@@ -375,7 +375,7 @@ fn policies_of(documents: &[Document]) -> Vec<Document> {
     documents.iter().filter(is_one).map(shown).collect()
 }
 
-/// Of what the documents say, not of how they are laid out in files.
+/// Hashes the contents of the documents, independent of their layout in files.
 fn hash(documents: &[Document]) -> String {
     let mut context = Context::new(&SHA256);
     for document in documents {

@@ -1,10 +1,10 @@
 //! Detects files that are still being written when they are read.
 //!
-//! A manifest that is written in place is shorter than it will be, and if it happens to end between two documents it
-//! is a valid one with fewer policies: those missing would go out of force until the writer goes on. So a file that
-//! has shrunk and lost documents, or has disappeared, is believed only once it has been left alone for a while. A
-//! file that is renamed into place is never delayed for longer than that. Files also disappear for a moment where a
-//! folder is exchanged for another while it is read, or where a tool removes a file before it writes the next
+//! A manifest that is written in place is shorter for a moment, and if it happens to end between two documents, it
+//! is a valid one with fewer policies: the missing ones would go out of force until the writer continues. So a file that
+//! has shrunk and lost documents, or has disappeared, is accepted only after it did not change for a while. A
+//! file that is renamed into place is never delayed for longer than that. Files also disappear for a moment if a
+//! folder is exchanged for another while it is read, or if a tool removes a file before it writes the next
 //! version.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +20,12 @@ use super::stored::{Name, name_of};
 use crate::cli::load;
 use crate::cli::process::Fault;
 
-/// So often a folder is read again that changed while it was read; what is read in the end may still be of two versions, of which
-/// the next change tells.
+/// How often a folder is read again that changed while it was read. The last reading may still mix two versions; the next
+/// change event corrects that.
 const READINGS: usize = 3;
 
-/// How long a file that lost documents must have stayed as it is. Writers that pause for longer are rare, and so is who
-/// takes away a policy and cannot wait for a second.
+/// How long a file that lost documents must not change. Writers that pause for longer are rare, and so are
+/// policies that must be removed within a second.
 const STABLE: Duration = Duration::from_secs(1);
 
 /// A file as it was read.
@@ -48,11 +48,11 @@ pub(in crate::cli) struct Stamp {
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Settling {
     in_force: BTreeMap<String, Contents>,
-    /// When each was first seen as it is, those that are gone without a stamp.
+    /// When each version was first seen; deleted files have no stamp.
     shrunk: BTreeMap<String, (Option<Stamp>, Instant)>,
 }
 
-/// What a file holds.
+/// The documents of a file, with its metadata.
 #[derive(Clone, Debug, Default)]
 pub(in crate::cli) struct Contents {
     stamp: Stamp,
@@ -63,7 +63,7 @@ pub(in crate::cli) struct Contents {
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::cli) struct Unsettled {
     pub(in crate::cli) file: String,
-    /// A document that it had.
+    /// A document that the file no longer has.
     pub(in crate::cli) lost: Name,
     /// When to read it again.
     pub(in crate::cli) until: Instant,
@@ -75,10 +75,10 @@ impl Stamp {
     }
 }
 
-/// The manifests at `path`, as they stood there together; only regular files.
+/// Reads the manifests at `path` as one consistent version; only regular files.
 ///
 /// # Errors
-/// What cannot be read.
+/// When a file cannot be read.
 pub(in crate::cli) fn read(path: &Path) -> Result<Vec<File>, Fault> {
     let mut files = read_once(path)?;
     for _ in 1..READINGS {
@@ -98,7 +98,7 @@ fn read_once(path: &Path) -> Result<Vec<File>, Fault> {
     load::files(path)?.into_iter().map(read).collect()
 }
 
-/// Whether the same files are at `path` now, none of them written to.
+/// Whether `path` still has the same files, all unchanged.
 fn is_still(path: &Path, files: &[File]) -> bool {
     let stamp = |found: &load::Found| fs::metadata(&found.path).ok().map(|about| Stamp::of(&about));
     load::files(path).is_ok_and(|now| {
@@ -109,7 +109,7 @@ fn is_still(path: &Path, files: &[File]) -> bool {
     })
 }
 
-/// What each of the `files` holds of `documents`.
+/// Returns which of `documents` each of the `files` has.
 pub(in crate::cli) fn contents(files: &[File], documents: &[Document]) -> BTreeMap<String, Contents> {
     let file = |file: &File| (file.name.clone(), Contents { stamp: file.stamp, ..Contents::default() });
     let mut contents: BTreeMap<String, Contents> = files.iter().map(file).collect();
@@ -122,12 +122,12 @@ pub(in crate::cli) fn contents(files: &[File], documents: &[Document]) -> BTreeM
 }
 
 impl Settling {
-    /// Takes note that `files` are in force.
+    /// Records that `files` are in force.
     pub(in crate::cli) fn put_in_force(&mut self, files: BTreeMap<String, Contents>) {
         *self = Self { in_force: files, shrunk: BTreeMap::new() };
     }
 
-    /// The file among `files` that is to be waited for, if one is.
+    /// Returns a file among `files` that may not be complete, if there is one.
     pub(in crate::cli) fn unsettled(
         &mut self,
         files: &BTreeMap<String, Contents>,
@@ -179,13 +179,13 @@ mod tests {
         let wait = settling.unsettled(&torn, at(0)).unwrap();
         assert_eq!((wait.file.as_str(), wait.lost, wait.until), ("a", named("b"), at(1_000)));
         assert_eq!(settling.unsettled(&torn, at(900)).unwrap().until, at(1_000));
-        // The writer goes on, but is not done.
+        // The writer continues, but is not done.
         let longer = [file("a", 70, &["a"]), file("b", 10, &["c"])].into();
         assert_eq!(settling.unsettled(&longer, at(950)).unwrap().until, at(1_950));
-        // It is whole.
+        // The file is complete.
         let whole = [file("a", 100, &["a", "b"]), file("b", 10, &["c"])].into();
         assert_eq!(settling.unsettled(&whole, at(1_000)), None);
-        // It is meant.
+        // The removal is intended.
         assert!(settling.unsettled(&torn, at(2_000)).is_some());
         assert_eq!(settling.unsettled(&torn, at(3_000)), None);
     }
@@ -200,7 +200,7 @@ mod tests {
         let rest = [file("b", 10, &["c"])].into();
         let wait = settling.unsettled(&rest, at(0)).unwrap();
         assert_eq!((wait.file.as_str(), wait.lost, wait.until), ("a", named("a"), at(1_000)));
-        // It is back before its time, and gone again.
+        // The file is back in time, and gone again.
         assert_eq!(settling.unsettled(&whole, at(500)), None);
         assert_eq!(settling.unsettled(&rest, at(900)).unwrap().until, at(1_900));
         assert_eq!(settling.unsettled(&rest, at(1_900)), None);
@@ -228,7 +228,7 @@ mod tests {
         settling.put_in_force([file("a", 100, &["a", "b"]), file("b", 10, &["c"])].into());
         let now = Instant::now();
         for files in [
-            // Shorter, with all that it had; one of its documents moved; a file went into another; longer without a document.
+            // Shorter with all documents; one document moved; a file merged into another; longer without a document.
             vec![file("a", 90, &["a", "b"]), file("b", 10, &["c"])],
             vec![file("a", 50, &["a"]), file("b", 60, &["b", "c"])],
             vec![file("b", 110, &["a", "b", "c"])],

@@ -1,6 +1,6 @@
 //! Keeps, of each policy object that a cluster stores, the newest version that compiles.
 //!
-//! Unlike a folder, which one author changes as a whole, a cluster's policies have many authors. A mistake in one of
+//! A folder is changed by one author as a whole, but a cluster's policies have many authors. So a mistake in one of
 //! them does not affect the others: its previous version stays in force, and if there was none the policy is left
 //! out, as `/policies` and the metrics show. Meanwhile the API server that stores it enforces it by itself, under its
 //! failure policy.
@@ -24,11 +24,11 @@ pub(in crate::cli) struct Stored(BTreeMap<Name, Object>);
 
 #[derive(Debug)]
 struct Object {
-    /// The resourceVersion that was looked at last.
+    /// The resourceVersion that was compiled last.
     version: String,
-    /// Of the newest version that compiles; empty where none did.
+    /// The documents of the newest version that compiles; empty if none did.
     documents: Vec<Document>,
-    /// What is wrong with a newer one.
+    /// Why a newer version does not compile.
     mistake: Option<String>,
 }
 
@@ -48,12 +48,12 @@ impl Stored {
         }
     }
 
-    /// The documents to enforce.
+    /// Returns the documents to enforce.
     pub(in crate::cli) fn documents(&self) -> impl Iterator<Item = (&Name, &[Document])> {
         self.0.iter().map(|(name, object)| (name, object.documents.as_slice()))
     }
 
-    /// The objects that do not compile, with the reason.
+    /// Returns the objects that do not compile, with the reason.
     pub(in crate::cli) fn broken(&self) -> Vec<Broken> {
         let broken = self.0.iter().filter_map(|((kind, name), object)| {
             let mistake = object.mistake.clone()?;
@@ -81,7 +81,7 @@ impl Object {
     }
 }
 
-/// A stored object as a document that may have been written by hand: what the server filled in is left out.
+/// Compiles a stored object without the fields that the server filled in, as if it was written by hand.
 fn compiled(stored: &Value) -> Result<Vec<Document>, Vec<LoadError>> {
     let (kind, name) = name_of(stored);
     let plain = json!({
@@ -131,7 +131,7 @@ mod tests {
         stored.take(&[policy("a", "2", "1 =="), policy("b", "3", "3 == 3"), policy("c", "4", "nobody")]);
         assert_eq!(state(&stored), (own(&["1 == 1", "3 == 3"]), bad(&[("a", true), ("c", false)])));
         assert!(stored.broken()[0].mistake.starts_with("cluster/ValidatingAdmissionPolicy/a:"));
-        // Mended, gone, and as it was.
+        // Corrected, deleted, and unchanged.
         stored.take(&[policy("a", "5", "5 == 5"), policy("c", "4", "nobody")]);
         assert_eq!(state(&stored), (own(&["5 == 5"]), bad(&[("c", false)])));
     }

@@ -1,10 +1,10 @@
-//! What `admit states` came to, for those who draw it.
+//! Holds the results of `admit states`, for `render`.
 
 use admit_analysis::states::{Difference, Picture};
 
 use crate::cli::Exit;
 
-/// All pictures, and where the one that was expected differs.
+/// All pictures, and where the expected one differs.
 #[derive(Debug)]
 pub(in crate::cli) struct Drawn {
     pub(in crate::cli) pictures: Vec<Picture>,

@@ -1,4 +1,4 @@
-//! What pictures of states are drawn from: definitions, policies, objects to start from, and users.
+//! Reads the inputs of pictures of states: definitions, policies, objects to start from, and users.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::cli::process::Fault;
 use crate::cli::{conversion, load};
 
-/// What is drawn, and what it is drawn from.
+/// The definitions and policies to draw, and the objects and users to try.
 #[derive(Debug)]
 pub(in crate::cli) struct Inputs {
     set: PolicySet,
@@ -22,10 +22,10 @@ pub(in crate::cli) struct Inputs {
 }
 
 impl Inputs {
-    /// What stands in the files, and in the suites beside them.
+    /// Reads files, and the suites among them.
     ///
     /// # Errors
-    /// For what cannot be read or does not compile.
+    /// When a file cannot be read or does not compile.
     pub(in crate::cli) fn read(
         policies: &[PathBuf],
         filenames: &[PathBuf],
@@ -42,10 +42,10 @@ impl Inputs {
         Self::of(documents, given, users, options)
     }
 
-    /// What `documents` say, and the suites among them, with objects that are `given`.
+    /// Compiles `documents`, and reads the suites among them; also uses the `given` objects.
     ///
     /// # Errors
-    /// For what does not compile.
+    /// When a document does not compile.
     pub(in crate::cli) fn of(
         documents: Vec<Document>,
         mut given: Vec<Value>,
@@ -59,7 +59,7 @@ impl Inputs {
         let user = |name: &String| UserInfo { username: name.clone(), ..UserInfo::default() };
         let mut users: Vec<UserInfo> = users.iter().map(user).collect();
         for document in documents.iter().filter(|document| Suite::is(&document.value)) {
-            // A suite that cannot be read is told where it is run.
+            // An unreadable suite is reported when it is run.
             let Ok(suite) = Suite::decode_knowing(&document.value, Some(&BuiltinKinds)) else { continue };
             for case in suite.cases {
                 let objects = [case.old_object, case.object].into_iter().flatten();
@@ -72,10 +72,10 @@ impl Inputs {
         Ok(Self { set, documents, given, users })
     }
 
-    /// Where the pictures differ from what a suite expects of a field; nothing where they do not.
+    /// Returns where the pictures differ from what a suite expects of a field; empty if they do not.
     ///
     /// # Errors
-    /// For what a suite says that is none, and contradictions.
+    /// For unknown fields and contradictions in what the suite says.
     pub(in crate::cli) fn differences(
         &self,
         case: &StatesCase,
@@ -105,7 +105,7 @@ impl Inputs {
         Err(Fault::usage(format!("{}: {what}: {missing}", case.name)))
     }
 
-    /// The kinds and fields to be drawn: `subjects` of each kind, or without any the fields that rules compare.
+    /// Returns the kinds and fields to draw: `subjects` of each kind, or if there are none the fields that rules compare.
     pub(super) fn asked<'k>(
         &'k self,
         kinds: &'k [GroupVersionKind],
@@ -124,10 +124,10 @@ impl Inputs {
         kinds.iter().flat_map(found).collect()
     }
 
-    /// Pictures of every field that rules compare; none where there is no such field.
+    /// Draws every field that rules compare; empty if there is no such field.
     ///
     /// # Errors
-    /// For what no picture can be made of.
+    /// When something cannot be drawn.
     pub(in crate::cli) fn compared(&self, over: &dyn Fn() -> bool) -> Result<Vec<Picture>, Fault> {
         let kinds = self.kinds(None)?;
         let mut pictures = Vec::new();
@@ -150,7 +150,7 @@ impl Inputs {
         Inquiry { set, documents, kind, given, users, only, over }
     }
 
-    /// The kinds that are defined, or given, and were asked for.
+    /// Returns the defined kinds and those of given objects, filtered by `asked`.
     pub(super) fn kinds(&self, asked: Option<&str>) -> Result<Vec<GroupVersionKind>, Fault> {
         let mut kinds = Vec::new();
         for crd in self.set.documents().crds() {
@@ -161,7 +161,7 @@ impl Inputs {
             }));
         }
         for kind in self.given.iter().map(GroupVersionKind::of) {
-            // Of a kind that no file defines, what a server would do is known only where it is built in.
+            // Without a CRD, only built-in kinds have known behaviour.
             let is_known = self.set.documents().crd_of(&kind).is_some() || !kind.group.contains('.');
             if is_known && !kind.kind.is_empty() && !kinds.contains(&kind) {
                 kinds.push(kind);
@@ -191,7 +191,7 @@ impl Inputs {
     }
 }
 
-/// Other versions, or other kinds, may have what one has not; all else ends the command.
+/// Returns errors that do not end the command, since other versions or kinds may have the field.
 pub(super) fn passed_over(error: PictureError) -> Result<PictureError, Fault> {
     match error {
         PictureError::NoField { .. } | PictureError::Unbounded { .. } => Ok(error),
@@ -203,7 +203,7 @@ pub(super) fn passed_over(error: PictureError) -> Result<PictureError, Fault> {
     }
 }
 
-/// Where a picture differs, and what is not decided of it.
+/// Returns where a picture differs, and what of it is undecided.
 fn told(picture: &Picture, diagram: &Diagram) -> Vec<String> {
     let mut told: Vec<String> = compare(picture, diagram).iter().map(ToString::to_string).collect();
     if told.is_empty() && !picture.is_decided() {

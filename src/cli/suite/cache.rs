@@ -1,15 +1,15 @@
-//! Caches values that several threads need, each computed once; others that ask meanwhile wait for that value alone.
+//! Caches values that several threads need. Each is computed once; other threads wait only for the value that they need.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-/// Values by key, each made once and kept.
+/// Values by key, each computed once and kept.
 #[derive(Debug)]
 pub(super) struct Kept<K, V>(Mutex<HashMap<K, Arc<OnceLock<V>>>>);
 
-/// Values by key that last as long as someone uses them: compiled definitions are large, and suites that share one
-/// stand side by side. A failure is not kept.
+/// Values by key that are dropped when nobody uses them: compiled definitions are large, and suites that share one are
+/// usually processed close together. A failure is not kept.
 #[derive(Debug)]
 pub(super) struct Shared<K, T: ?Sized>(Mutex<HashMap<K, Cell<T>>>);
 

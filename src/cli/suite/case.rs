@@ -1,5 +1,4 @@
-//! A test case with everything it needs, and how it is run: plainly, with coverage recorded, and again with all
-//! values recorded when it failed.
+//! Runs a test case: normally, with coverage recorded, and, if it failed, again with all values recorded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,10 +16,10 @@ use super::values;
 use crate::cli::render::suites::{CaseReport, RuleValues};
 use crate::cli::states::Inputs;
 
-/// For a picture that a suite expects; what is not found within it is undecided, which is no good end.
+/// The time limit for a picture that a suite expects; a search that exceeds it counts as a failure.
 const PICTURE: Duration = Duration::from_mins(1);
 
-/// A case that can be run.
+/// A case with everything that it needs to run.
 #[derive(Debug)]
 pub(in crate::cli) struct PreparedCase {
     pub(in crate::cli) name: String,
@@ -28,7 +27,7 @@ pub(in crate::cli) struct PreparedCase {
     pub(in crate::cli) test: Test,
 }
 
-/// The test and what it is run against.
+/// A test, with the policies or definitions that it tests.
 #[derive(Debug)]
 pub(in crate::cli) enum Test {
     Policies {
@@ -41,29 +40,29 @@ pub(in crate::cli) enum Test {
         case: Box<CrdCase>,
         tested: Arc<[Arc<Tested>]>,
     },
-    /// Tokens, authorizers, webhooks or devices.
+    /// A test of tokens, authorizers, webhooks or devices.
     Place {
         case: Box<PlaceCase>,
         loaded: Arc<Loaded>,
     },
-    /// Which values of a field follow one another.
+    /// A test of which values of a field follow one another.
     States {
         case: Box<StatesCase>,
         inputs: Arc<Inputs>,
     },
 }
 
-/// A set, and the places of its expressions where these are asked for.
+/// Compiled policies, with the positions of their expressions if these were requested.
 #[derive(Debug)]
 pub(in crate::cli) struct Loaded {
     pub(in crate::cli) set: PolicySet,
-    /// What servers read beside policies, or why that cannot be used.
+    /// The configuration of API servers beside policies, or why it cannot be used.
     pub(super) server: Result<PlaceDocuments, PlaceError>,
     pub(super) places: Option<Places>,
 }
 
 impl Loaded {
-    /// What was loaded, in the order of files and lines; only where places are asked for.
+    /// Returns the loaded documents in the order of files and lines; empty unless positions were requested.
     pub(in crate::cli) fn documents(&self) -> Vec<&Document> {
         self.places.as_ref().map(Places::documents).unwrap_or_default()
     }
@@ -100,9 +99,9 @@ impl PreparedCase {
         CaseReport { name: self.name.clone(), place: self.place, expected, result, rules, duration }
     }
 
-    /// Run again with all values, and with the reasons why policies were not asked, which ordinary runs do not pay for.
+    /// Runs the case again, recording all values and why policies were skipped, which ordinary runs leave out for speed.
     fn deciding(&self, result: &mut CaseResult) -> Vec<RuleValues> {
-        // No one write decides a picture.
+        // A picture is not the result of a single request.
         if matches!(self.test, Test::States { .. }) {
             return Vec::new();
         }
@@ -112,7 +111,7 @@ impl PreparedCase {
         values::deciding(&recording.finish(), result)
     }
 
-    /// The same, and what every expression did is added to `recording`.
+    /// Does the same, and adds what every expression did to `recording`.
     pub(super) fn run_recorded(&self, recording: &Recording) -> CaseReport {
         let start = Instant::now();
         let (expected, result) = self.observed(recording);
@@ -127,7 +126,7 @@ impl PreparedCase {
         }
     }
 
-    /// Under one definition only, where there are several: the first that differs, else the first.
+    /// Runs the case under each definition; returns the first result that differs from the expected one, else the first.
     fn observed(&self, recording: &Recording) -> (Outcome, CaseResult) {
         match &self.test {
             Test::Policies { case, loaded, object } => {
@@ -145,7 +144,7 @@ impl PreparedCase {
     }
 }
 
-/// The result with what its author can do about an object that no server takes.
+/// Adds advice for the author if the object would be rejected by any server.
 fn advised(mut result: CaseResult, object: &str) -> CaseResult {
     if result.refused {
         result.notes.push(format!(
@@ -172,7 +171,7 @@ fn against_server(case: &PlaceCase, loaded: &Loaded, ledger: Option<&Ledger>) ->
     result
 }
 
-/// Whether the values of a field follow one another as is expected.
+/// Checks that the values of a field follow one another as expected.
 fn against_pictures(case: &StatesCase, inputs: &Inputs) -> CaseResult {
     let end = Instant::now().checked_add(PICTURE);
     let over = || end.is_some_and(|end| Instant::now() >= end);

@@ -1,4 +1,4 @@
-//! Sums up which expressions the cases of a run evaluated, by file and place, so that a file that several suites load
+//! Sums up which expressions the cases of a run evaluated, by file and position, so that a file that several suites load
 //! counts once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -16,7 +16,7 @@ use crate::cli::render::coverage::{CoverageReport, Covered};
 /// The documents that contain the expressions, to find their lines.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Places {
-    /// By kind and name.
+    /// The documents by kind and name.
     documents: HashMap<(String, String), Document>,
 }
 
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Ledger {
     entries: Mutex<BTreeMap<Place, Entry>>,
 }
 
-/// File, line and path: in this order they are told.
+/// File, line and path, which is the order of reports.
 type Place = (Arc<str>, usize, String);
 
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Places {
         Self { documents: named }
     }
 
-    /// All of them, in the order of files and lines.
+    /// Returns all documents in the order of files and lines.
     pub(super) fn documents(&self) -> Vec<&Document> {
         let mut documents: Vec<&Document> = self.documents.values().collect();
         documents.sort_by_key(|document| (Arc::clone(&document.file), document.here().line));
@@ -61,7 +61,7 @@ impl Places {
     }
 }
 
-/// A definition that was narrowed to the version under test has that version first; the file may not.
+/// Corrects a path: a definition that was narrowed to the version under test has that version first; the file may not.
 fn as_written(id: &ExpressionId, document: &Document) -> String {
     let Origin::Definition { version, .. } = &id.origin else { return id.path.clone() };
     let versions = document.value.pointer("/spec/versions").and_then(Value::as_array);
@@ -73,7 +73,7 @@ fn as_written(id: &ExpressionId, document: &Document) -> String {
 }
 
 impl Ledger {
-    /// Registers each of `expressions`, so that those that are never evaluated count.
+    /// Registers `expressions`, so that those that are never evaluated count.
     pub(super) fn open<'e>(&self, places: &Places, expressions: impl IntoIterator<Item = Expression<'e>>) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         for Expression { id, text, program } in expressions {
@@ -98,7 +98,7 @@ impl Ledger {
         }
     }
 
-    /// Kinds and names of the policies and definitions of which anything was evaluated.
+    /// Returns kind and name of each policy and definition that had an expression evaluated.
     pub(super) fn reached(&self) -> BTreeSet<(String, String)> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let evaluated = entries.values().filter(|entry| entry.evaluations > 0);

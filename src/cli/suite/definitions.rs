@@ -1,4 +1,4 @@
-//! Finds the CRDs that suites name by `crdName` in a folder. A file is parsed only if its text contains the name, and
+//! Finds the CRDs that suites name by `crdName` in a folder. A file is parsed only if it contains the name, and
 //! each definition is compiled once for each version under test.
 
 use std::path::Path;
@@ -17,9 +17,9 @@ use crate::cli::process::Fault;
 /// Why a suite has no definitions to run against.
 #[derive(Debug)]
 pub(super) enum Unusable {
-    /// The suite asks for what there is not.
+    /// The suite refers to something that does not exist.
     Suite { field: &'static str, problem: String },
-    /// A definition cannot be read, or does not compile.
+    /// A definition cannot be read or compiled.
     Definition(Fault),
 }
 
@@ -29,32 +29,32 @@ impl From<Fault> for Unusable {
     }
 }
 
-/// A definition as written.
+/// A definition as written in its file.
 #[derive(Clone, Debug)]
 struct Found {
     file: Arc<str>,
     manifest: Arc<Value>,
-    /// The same with its places, where these are asked for.
+    /// The document with its positions, if these were requested.
     document: Option<Document>,
 }
 
-/// A definition under test, and the places of its expressions where these are asked for.
+/// A definition under test, with the positions of its expressions if these were requested.
 #[derive(Debug)]
 pub(in crate::cli) struct Tested {
     pub(in crate::cli) variant: Variant,
     version: String,
     pub(super) places: Option<Places>,
-    /// The definitions of that name, so that they are there for the next suite.
+    /// Keeps the definitions of that name cached for the next suite.
     _found: Arc<[Found]>,
 }
 
 impl Tested {
-    /// The version under test.
+    /// Returns the version under test.
     pub(in crate::cli) fn version(&self) -> &str {
         &self.version
     }
 
-    /// The definition as it is written; only where places are asked for.
+    /// Returns the definition as it is written; empty unless positions were requested.
     pub(in crate::cli) fn documents(&self) -> Vec<&Document> {
         self.places.as_ref().map(Places::documents).unwrap_or_default()
     }
@@ -64,17 +64,17 @@ impl Tested {
 #[derive(Debug)]
 pub(super) struct Definitions {
     folder: String,
-    /// File names with their texts.
+    /// File names with their contents.
     texts: Vec<(String, String)>,
-    /// By the name that a suite gives; without one all there are.
+    /// Definitions by the name that a suite gives; all of them under `None`.
     found: Shared<Option<String>, [Found]>,
-    /// By file and version.
+    /// Compiled definitions by file and version.
     tested: Shared<(Arc<str>, String), Tested>,
     gates: OnceLock<Result<FeatureGates, Fault>>,
 }
 
 impl Definitions {
-    /// Lists `folder`.
+    /// Reads the files of `folder`.
     ///
     /// # Errors
     /// When it, or a file in it, cannot be read.
@@ -89,10 +89,10 @@ impl Definitions {
         })
     }
 
-    /// The definitions that `suite` is for, compiled.
+    /// Returns the definitions that `suite` tests, compiled.
     ///
     /// # Errors
-    /// When there is none, when the gates do not tell, and when one does not compile.
+    /// When there is none, when the feature gates do not select one, and when one does not compile.
     pub(super) fn of(&self, suite: &CrdSuite, ledger: Option<&Ledger>) -> Result<Vec<Arc<Tested>>, Unusable> {
         let name = match &suite.definition {
             Named::Name(name) => Some(name.clone()),

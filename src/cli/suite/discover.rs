@@ -1,20 +1,20 @@
-//! Finds suite files: those that are named, and in folders those whose name or location marks them as suites.
+//! Finds suite files: files that are named, and in folders those whose name or location marks them as suites.
 
 use std::path::{Path, PathBuf};
 
 use crate::cli::load;
 use crate::cli::process::Fault;
 
-/// The text of one suite file.
+/// The contents of one suite file.
 #[derive(Debug)]
 pub(in crate::cli) struct Source {
     pub(in crate::cli) file: String,
     pub(in crate::cli) text: String,
-    /// What its documents' paths start from.
+    /// The folder that relative paths in the suite start from.
     pub(super) folder: PathBuf,
 }
 
-/// The suites at `paths`, in order. With `any_name`, also files that are suites of a definition by what is in them.
+/// Finds the suites at `paths`, in order. With `any_name`, also files whose contents mark them as suites of a definition.
 ///
 /// # Errors
 /// When a path cannot be read, or there is no suite at all.
@@ -27,7 +27,7 @@ pub(in crate::cli) fn sources(paths: &[PathBuf], any_name: bool) -> Result<Vec<S
             continue;
         }
         let files = load::files(path)?;
-        // A file that was named is a suite by that; in a folder its name tells.
+        // A named file is always a suite; in a folder the name decides.
         for found in files {
             let file = &found.path;
             let by_name = found.named || load::is_suite_name(file);
@@ -51,12 +51,12 @@ pub(in crate::cli) fn sources(paths: &[PathBuf], any_name: bool) -> Result<Vec<S
     Ok(sources)
 }
 
-/// `…/tests/widgets.example.dev/a.yaml`: how the OpenShift API project lays its suites out.
+/// Whether the path is `…/tests/widgets.example.dev/a.yaml`, the layout of suites in the OpenShift API project.
 fn in_tests_folder(file: &Path) -> bool {
     file.ancestors().nth(2).is_some_and(|folder| folder.ends_with("tests"))
 }
 
-/// The field by which a suite of a definition is known, without reading all of the file.
+/// Whether the file has the field that marks a suite of a definition; it is not parsed.
 fn names_definition(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("crdName:"))
 }

@@ -5,7 +5,7 @@
 //!                              cases with what they test      and a ledger of what was evaluated
 //! ```
 //!
-//! The policy package defines what a case means; `render` formats the results.
+//! The policy package defines the meaning of a case; `render` formats the results.
 
 mod cache;
 mod case;
@@ -167,7 +167,7 @@ impl TestArgs {
         outcome.unwrap_or_else(|fault| process::fail(&fault))
     }
 
-    /// One run for each group of releases that agree.
+    /// Runs once for each group of releases with the same results.
     fn by_release(&self, asked: &Limited<'_>) -> Result<Exit, Fault> {
         if !matches!(self.output, Format::Text | Format::Json) {
             return Err(Fault::usage("--kube-versions writes text or json"));
@@ -180,7 +180,7 @@ impl TestArgs {
             let loader = SuiteLoader::new(self.crds.as_deref(), pattern.clone(), None);
             loader.loading(load_options).plugging(plugins.clone())
         };
-        // What the suites load is known once they were run.
+        // The files that suites load are known only after they were run.
         let first = loader();
         runner::run(&first, &sources, self.fail_fast);
         let is_json = self.output == Format::Json;
@@ -198,9 +198,9 @@ impl TestArgs {
         })
     }
 
-    /// Runs until the reader of the results has gone.
+    /// Repeats the run after each change, until the reader of the results has gone.
     fn again_and_again(&self) -> Result<Exit, Fault> {
-        // Paths of an earlier run are kept: a suite that is broken for now names none.
+        // Paths of an earlier run are kept: a suite that is broken at the moment names none.
         let mut paths = self.paths.clone();
         paths.extend(self.crds.clone());
         loop {
@@ -220,7 +220,7 @@ impl TestArgs {
         }
     }
 
-    /// One run, and the paths that it loaded.
+    /// Runs once, and returns the paths that were loaded.
     fn once(&self) -> Result<(Exit, Vec<PathBuf>), Fault> {
         let pattern = self.run.as_deref().map(compile).transpose()?;
         let sources = discover::sources(&self.paths, self.crds.is_some())?;

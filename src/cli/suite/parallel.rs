@@ -1,7 +1,7 @@
 //! Runs work on all processors and returns results in order.
 //!
 //! It starts its own threads instead of using a pool, because evaluation recurses as deep as expressions nest, so
-//! that the stack size matters. A shared counter is all the scheduling that independent pieces of work need.
+//! the stack size matters. Pieces of work are independent, so a shared counter is all the scheduling that they need.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,15 +10,15 @@ use std::thread;
 
 use admit_policy::release;
 
-/// Room for expressions as deep as the parser takes them.
+/// The stack size: enough for the deepest expressions that the parser accepts.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// How many pieces of work are done at a time.
+/// Returns how many threads work at a time.
 pub(super) fn workers() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// What `work` makes of `0..count`, up to the first result that `is_last`.
+/// Returns the results of `work` for `0..count`, up to the first one for which `is_last` is true.
 pub(in crate::cli) fn ordered<T: Send>(
     count: usize,
     work: impl Fn(usize) -> T + Sync,
@@ -27,7 +27,7 @@ pub(in crate::cli) fn ordered<T: Send>(
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let results = Mutex::new(Vec::with_capacity(count));
-    // The release is that of whoever asks for the work.
+    // Worker threads follow the same release as the calling thread.
     let asked = release::followed();
     let piece = |index| release::following(asked, || work(index));
     let worker = || {
@@ -45,18 +45,18 @@ pub(in crate::cli) fn ordered<T: Send>(
     };
     let workers = workers().min(count);
     thread::scope(|scope| {
-        // The calling thread only waits: its stack is the system's choice.
+        // The calling thread does no work itself: the size of its stack is not under control.
         let spawned = (0..workers)
             .filter(|_| thread::Builder::new().stack_size(STACK).spawn_scoped(scope, worker).is_ok())
             .count();
-        // Where no thread can be had, this one does all the work.
+        // If no thread can be started, this one does all the work.
         if spawned == 0 {
             worker();
         }
     });
     let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
     results.sort_by_key(|(index, _)| *index);
-    // Indexes are taken in order, so that everything before the first last one has been done.
+    // Indexes are taken in order, so everything before the first last one has been done.
     let end = results.iter().position(|(_, result)| is_last(result)).map_or(results.len(), |last| last + 1);
     results.into_iter().take(end).map(|(_, result)| result).collect()
 }

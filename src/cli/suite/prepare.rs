@@ -1,5 +1,5 @@
-//! Turns the text of a suite into cases that can be run: parsed, filtered by name, with the policies and definitions
-//! under test loaded and compiled.
+//! Turns the text of a suite into cases that can be run: parses it, filters cases by name, and loads and compiles the
+//! policies and definitions under test.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,25 +21,25 @@ use crate::cli::process::Fault;
 use crate::cli::states::Inputs;
 use crate::cli::{Exit, conversion, load};
 
-/// How the OpenShift API project names the folder of its definitions, beside that of the suites.
+/// The folder of generated definitions beside the suites in the OpenShift API project.
 const GENERATED: &str = "zz_generated.crd-manifests";
 
 /// The cases of one file.
 #[derive(Debug, Default)]
 pub(in crate::cli) struct Prepared {
     pub(in crate::cli) cases: Vec<PreparedCase>,
-    /// Warnings about the file, which do not keep it from being run.
+    /// Warnings about the file, which do not prevent it from being run.
     pub(in crate::cli) warnings: Vec<String>,
 }
 
-/// Prepares suites; what several of them name is loaded once, while it is in use.
+/// Prepares suites; what several suites load is loaded once, while it is in use.
 #[derive(Debug)]
 pub(in crate::cli) struct SuiteLoader {
     crds: Option<PathBuf>,
     pattern: Option<Regex>,
     load_options: LoadOptions,
     plugins: Arc<OfflinePlugins>,
-    /// Where evaluations are added up, if anyone asks for it.
+    /// Sums up the coverage, if it was requested.
     ledger: Option<Ledger>,
     sets: Shared<Vec<PathBuf>, Loaded>,
     definitions: Kept<PathBuf, Result<Arc<Definitions>, Fault>>,
@@ -61,17 +61,17 @@ impl SuiteLoader {
         }
     }
 
-    /// For those who ask where documents stand in their files.
+    /// Creates a loader that also records the positions of documents in their files.
     pub(in crate::cli) fn placed(crds: Option<&Path>) -> Self {
         Self::new(crds, None, Some(Ledger::default()))
     }
 
-    /// Letting pass what `options` say.
+    /// Sets the options for loading documents.
     pub(super) fn loading(self, options: LoadOptions) -> Self {
         Self { load_options: options, ..self }
     }
 
-    /// Asking these plugins.
+    /// Sets the admission plugins.
     pub(super) fn plugging(self, plugins: OfflinePlugins) -> Self {
         Self { plugins: Arc::new(plugins), ..self }
     }
@@ -80,15 +80,15 @@ impl SuiteLoader {
         self.ledger.as_ref()
     }
 
-    /// Files and folders that cases depend on, beside the suites themselves.
+    /// Returns the files and folders that cases depend on, beside the suites themselves.
     pub(super) fn used(&self) -> Vec<PathBuf> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The cases of a file that were asked for.
+    /// Prepares the cases of a file that match the filter.
     ///
     /// # Errors
-    /// What keeps the file from being run.
+    /// Why the file cannot be run.
     pub(in crate::cli) fn prepare(&self, source: &Source) -> Result<Prepared, Fault> {
         let (documents, duplicates) =
             manifest::read_leniently(&source.file, &source.text).map_err(|errors| unreadable(&errors))?;
@@ -99,7 +99,7 @@ impl SuiteLoader {
         for document in &documents {
             if CrdSuite::is(&document.value) {
                 self.of_definition(document, source, &mut prepared)?;
-                // This format's own reader takes the last value.
+                // The reader of this format takes the last value of a repeated key.
                 prepared.warnings.extend(duplicates.iter().map(ToString::to_string));
             } else if duplicates.is_empty() {
                 let cases = self.of_policies(document, source)?;
@@ -158,7 +158,7 @@ impl SuiteLoader {
         Ok(cases)
     }
 
-    /// The fields of which a suite says which values follow one another.
+    /// Prepares the tests of which values of fields follow one another.
     fn pictured(
         &self,
         document: &Document,
@@ -254,7 +254,7 @@ impl SuiteLoader {
         if generated.is_dir() { generated } else { beside(source) }
     }
 
-    /// Where the definition is that a suite names by its file: beside the suite, or among what is generated there.
+    /// Finds the definition that a suite names by its file: beside the suite, or in the generated folder there.
     fn file_of_definition(&self, source: &Source, file: &str) -> Result<PathBuf, Unusable> {
         let folder = self.crds.clone().unwrap_or_else(|| beside(source));
         let places = [folder.join(file), folder.join(GENERATED).join(file)];
@@ -267,7 +267,7 @@ impl SuiteLoader {
     }
 }
 
-/// `FILE:LINE` of what says most about the new object of the case at `index`.
+/// Returns `FILE:LINE` of the field that best identifies the new object of the case at `index`.
 fn place_of_object(document: &Document, index: usize) -> String {
     const FIELDS: [&str; 2] = ["object", "patch"];
     let own =
@@ -281,7 +281,7 @@ fn place_of_object(document: &Document, index: usize) -> String {
     format!("{}:{}", document.file, document.position(&field).line)
 }
 
-/// Names of policies that are none, which no case can reach; each is told once.
+/// Warns once about each policy name that does not exist, so that no case can reach it.
 fn unknown_policies(document: &Document, cases: &[PreparedCase]) -> Vec<String> {
     let mut told: Vec<&str> = Vec::new();
     let mut warnings = Vec::new();
@@ -306,7 +306,7 @@ fn unknown_policies(document: &Document, cases: &[PreparedCase]) -> Vec<String> 
     warnings
 }
 
-/// Cases that their names do not tell apart.
+/// Warns about cases with the same name.
 fn same_names(document: &Document, cases: &[PreparedCase]) -> Vec<String> {
     let twice = cases
         .iter()
@@ -327,12 +327,12 @@ fn misplaced(document: &Document, error: &FieldsError) -> Fault {
     unreadable(&[mistake(document, error.path(), error.to_string())])
 }
 
-/// `problem` with the field of `document` that it is about.
+/// Creates an error with `problem` about the given field of `document`.
 fn mistake(document: &Document, field: &str, problem: String) -> LoadError {
     LoadError { position: document.position(field), field: field.to_owned(), ..document.mistake(problem) }
 }
 
-/// What the suite names, or all that stands beside it.
+/// Returns the documents that the suite names, or the folder of the suite.
 fn documents_of(named: &[String], source: &Source) -> Vec<PathBuf> {
     if named.is_empty() {
         return vec![beside(source)];
@@ -340,7 +340,7 @@ fn documents_of(named: &[String], source: &Source) -> Vec<PathBuf> {
     named.iter().map(|path| load::normal(&source.folder.join(path))).collect()
 }
 
-/// Whether there is such a file or folder; `folder/...` speaks of the folder.
+/// Whether the file or folder exists; `folder/...` means the folder.
 fn names_something(path: &Path) -> bool {
     path.exists()
         || (path.ends_with("...")

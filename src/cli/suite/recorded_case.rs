@@ -10,11 +10,11 @@ use super::prepare::SuiteLoader;
 use crate::cli::process::Fault;
 use crate::cli::render::suites::CaseReport;
 
-/// Runs one case of a suite, and adds what its expressions did to `recording`. No `name` is needed where there is only
+/// Runs one case of a suite, and adds what its expressions did to `recording`. `name` may be omitted if there is only
 /// one case.
 ///
 /// # Errors
-/// What keeps the suite from being run, or when the case is not told from the others.
+/// When the suite cannot be run, or `name` does not identify one case.
 pub(in crate::cli) fn one(
     (suite, name): (&Path, Option<&str>),
     crds: Option<&Path>,

@@ -1,4 +1,4 @@
-//! Prepares suites and runs their cases, both in parallel, several suites at a time; reports in order.
+//! Prepares suites and runs their cases, both in parallel, several suites at a time, and reports in order.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,13 @@ use crate::cli::Exit;
 use crate::cli::progress::Progress;
 use crate::cli::render::suites::{CaseReport, Report, SuiteReport};
 
-/// Suites for each processor that are in memory with all they test at one time, and as many again: enough to keep
-/// processors busy.
+/// Suites per processor that are in memory at a time, with all that they test. Those of the previous wave stay as well.
 const WAVE: usize = 2;
 
 /// Runs the cases of `sources`; with `fail_fast` up to the first that fails.
 pub(super) fn run(loader: &SuiteLoader, sources: &[Source], fail_fast: bool) -> Report {
     let mut suites = Vec::with_capacity(sources.len());
-    // What a wave tests is kept until the next one is prepared: suites side by side often test the same.
+    // What a wave tests is kept until the next one is prepared, because neighbouring suites often test the same.
     let mut kept: Vec<PreparedCase> = Vec::new();
     let progress = Progress::of(Some(sources.len()), "testing");
     for wave in sources.chunks(WAVE * parallel::workers()) {
@@ -65,7 +64,7 @@ fn run_wave(
     (assemble(reports.into_iter().zip(due), results.into_iter().flatten(), stopped), cases)
 }
 
-/// Each suite with its results; when the run `stopped`, nothing after the suite in which it did.
+/// Assembles the results of each suite; if the run `stopped`, up to the suite where it did.
 fn assemble(
     prepared: impl Iterator<Item = (SuiteReport, usize)>,
     mut results: impl Iterator<Item = CaseReport>,

@@ -10,7 +10,7 @@ use super::coverage::Ledger;
 use crate::cli::load;
 use crate::cli::process::Fault;
 
-/// Those among the manifests at `paths`, each as a mistake with its place.
+/// Returns untested documents among the manifests at `paths`, each as a mistake with its position.
 ///
 /// # Errors
 /// When a path cannot be read.
@@ -35,7 +35,7 @@ fn missing(document: &Document, reached: &BTreeSet<(String, String)>) -> Option<
     let has_rules = match text("/kind") {
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => true,
         "CustomResourceDefinition" => has("\"x-kubernetes-validations\""),
-        // Those of the server's own configuration, and of webhooks and devices.
+        // Kinds of API server configuration, webhooks and devices.
         "AuthenticationConfiguration" | "AuthorizationConfiguration" => {
             has("\"expression\"") || has("\"valueExpression\"")
         }

@@ -1,4 +1,4 @@
-//! Explains why a test case had its result: selects from the recording the expressions that decided, with the values
+//! Explains the result of a test case: selects the expressions that decided it from the recording, with the values
 //! of their parts.
 
 use admit_cel::EvalError;
@@ -8,12 +8,12 @@ use indexmap::IndexMap;
 
 use crate::cli::render::suites::RuleValues;
 
-/// Expressions shown where none of them decided alone.
+/// The most expressions that are shown if none of them decided alone.
 const MAX_RULES: usize = 3;
-/// Parts shown of one expression.
+/// The most parts that are shown of one expression.
 const MAX_PARTS: usize = 24;
 
-/// The expressions that decided `result`.
+/// Returns the expressions that decided `result`.
 pub(super) fn deciding(recorded: &IndexMap<ExpressionId, Recorded>, result: &CaseResult) -> Vec<RuleValues> {
     let spoke = |id: &ExpressionId, trace: &RecordedTrace| match (&result.policy, &id.origin) {
         (Some(policy), Origin::Policy { name }) => {
@@ -32,14 +32,14 @@ pub(super) fn deciding(recorded: &IndexMap<ExpressionId, Recorded>, result: &Cas
     let all = || rules().flat_map(|(id, rule)| rule.traces.iter().map(move |trace| (id, rule, trace)));
     let mut chosen: Vec<_> = all().filter(|(id, _, trace)| spoke(id, trace)).collect();
     if chosen.is_empty() {
-        // Nothing was refused: what might have, and what it saw first.
+        // Nothing was rejected: shows the rules that might have, with their first evaluation.
         chosen = rules().filter_map(|(id, rule)| Some((id, rule, rule.traces.first()?))).collect();
     }
     chosen.truncate(MAX_RULES);
     chosen.into_iter().map(|(id, rule, trace)| values(id, rule, trace)).collect()
 }
 
-/// Whether a rule at `node` may complain about `field`, which its fieldPath can put below it.
+/// Whether a rule at `node` can report an error about `field`: `fieldPath` can point below its node.
 fn is_at_or_below(field: &str, node: &str) -> bool {
     let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
     node == "<nil>" || field.strip_prefix(node).is_some_and(below)
@@ -71,7 +71,7 @@ fn values(id: &ExpressionId, rule: &Recorded, trace: &RecordedTrace) -> RuleValu
     let mut values: Vec<(String, String)> = Vec::new();
     for part in parts {
         let shown = (written(&rule.text, part), outcome(&part.outcome));
-        // A literal is its own value, and one part may be written several times.
+        // Literals are skipped, and a part that is written several times is shown once.
         if shown.0 != shown.1 && !values.contains(&shown) {
             values.push(shown);
         }
@@ -89,13 +89,13 @@ fn values(id: &ExpressionId, rule: &Recorded, trace: &RecordedTrace) -> RuleValu
     }
 }
 
-/// Whether the part is a map or list of which only something in it is spoken of, which is shown itself.
+/// Whether the part is a map or list of which a member is shown itself.
 fn is_way_to_others(text: &str, value: &str, texts: &[String]) -> bool {
     value.starts_with(['{', '['])
         && texts.iter().any(|other| other.strip_prefix(text).is_some_and(|rest| rest.starts_with(['.', '['])))
 }
 
-/// The text of a part in one line, after the rounds of the macros around it.
+/// Returns the text of a part on one line, after the iterations of the macros around it.
 fn written(text: &str, part: &RecordedOutcome) -> String {
     let words: Vec<&str> = part.span.in_parentheses(text).split_whitespace().collect();
     let rounds: String = part.rounds.iter().map(|round| format!("[{round}]")).collect();

@@ -1,4 +1,4 @@
-//! Detects changed files by polling several times a second, which works on every file system and with every editor's
+//! Detects changed files by polling several times a second. That works on every file system and with every editor's
 //! way to save, and costs little for the few hundred files of suites and policies.
 
 use std::collections::BTreeMap;
@@ -11,13 +11,13 @@ use crate::cli::load;
 use crate::cli::process::Fault;
 
 const PERIOD: Duration = Duration::from_millis(200);
-/// More files than this would keep a processor busy.
+/// The most files to poll: more would keep a processor busy.
 const MAX_FILES: usize = 10_000;
 
-/// What a folder looks like: its files with their times and sizes. A file that is gone is not in it.
+/// The state of a folder: its files with their times and sizes. Deleted files are absent.
 type Snapshot = BTreeMap<PathBuf, (Option<SystemTime>, u64)>;
 
-/// The files at `paths` as they were, to be compared with what they become.
+/// The state of the files at `paths`, to be compared with later ones.
 #[derive(Debug)]
 pub(super) struct Watch {
     paths: Vec<PathBuf>,

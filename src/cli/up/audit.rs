@@ -1,4 +1,4 @@
-//! The flags that let the API server write an audit log.
+//! Defines the flags of the API server's audit log.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::audit_log::{self, DEFAULT_SIZE, Limits, MEGABYTE};
 use crate::cli::process::Fault;
 
-/// What is logged of requests.
+/// The flags of the audit log.
 #[derive(Debug, Args)]
 pub(super) struct AuditArgs {
     /// File that gets an audit event (audit.k8s.io/v1) of each request to the API server, a JSON document a line; `admit
@@ -32,7 +32,7 @@ pub(super) struct AuditArgs {
 }
 
 impl AuditArgs {
-    /// Opens the log, for its owner alone; what is in the file stays.
+    /// Opens the log with access for its owner only; existing contents stay.
     pub(super) fn open(&self) -> Result<Option<AuditLog>, Fault> {
         let Some(file) = &self.audit_log else { return Ok(None) };
         let policy = self.audit_policy_file.as_deref().map(audit_log::policy).transpose()?;
@@ -50,7 +50,7 @@ impl AuditArgs {
     }
 }
 
-/// Lets the server write to the log, if there is one.
+/// Configures the server to write to the log, if there is one.
 pub(super) fn writes(server: ServerBuilder, log: Option<&AuditLog>) -> ServerBuilder {
     match log {
         Some(log) => server.audit_log(log.clone()),

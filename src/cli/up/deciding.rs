@@ -1,4 +1,4 @@
-//! The webhook of `admit up`, which decides for its API server.
+//! Serves the webhook of `admit up`, which decides for its API server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::policies::ClusterCache;
 use crate::telemetry::{Metrics, Readiness, Traces};
 
-/// Serves the webhook that the API server asks; answers what it knows of the cluster.
+/// Starts the webhook; returns what it watches of the cluster.
 ///
 /// # Errors
-/// When there is no certificate or thread for it.
+/// When it gets no certificate or thread.
 pub(super) fn start_admission(
     parts: &mut Supervisor<Fault>,
     server: &Server,
@@ -53,7 +53,7 @@ pub(super) fn start_admission(
         None => admission.router(),
     };
     let port = Port { listener, tls: Some(watch::channel(tls).1), router, metrics };
-    // The API server in this process asks until it has stopped itself.
+    // The API server in this process calls it until it has stopped itself.
     let serving = admission::serve(port, Shutdown { asked: stop.clone(), linger: Duration::ZERO });
     parts.part("admission", async { serving.await.map_err(Fault::internal) });
     parts.part("cluster", following::follow_with_exceptions(cluster.clone(), params, stop.clone()).map(Ok));

@@ -12,7 +12,7 @@ use crate::cli::load;
 use crate::cli::process::Fault;
 use crate::cli::sources::{self, Contents, Sources};
 
-/// Where policies and definitions are in the repository, which is looked at where nothing is named.
+/// The default folders in the repository, relative to the current folder.
 const POLICIES: &str = "policies";
 const CRDS: &str = "deploy/crds";
 
@@ -22,22 +22,22 @@ pub(super) struct Files {
     pub(super) definitions: Vec<Value>,
     /// The policies, with the CRDs.
     pub(super) set: InForce,
-    /// For reading them again.
+    /// The sources, for reading them again.
     pub(super) sources: Sources,
     pub(super) contents: BTreeMap<String, Contents>,
 }
 
-/// Reads the policies and CRDs at `policies` and `crds`; either may hold both. Without paths, those of the repository are
-/// read if they are in the current folder; else there are no policies, and the CRDs that this program was built with.
+/// Reads the policies and CRDs at `policies` and `crds`; either may contain both. Without paths, reads the default folders
+/// if they exist; otherwise there are no policies, and the CRDs are those built into this program.
 ///
 /// # Errors
-/// With [`Exit::Usage`](crate::cli::Exit::Usage) what cannot be read, with
-/// [`Exit::NotCompiled`](crate::cli::Exit::NotCompiled) all that does not compile.
+/// With [`Exit::Usage`](crate::cli::Exit::Usage) when a file cannot be read, with
+/// [`Exit::NotCompiled`](crate::cli::Exit::NotCompiled) all mistakes that prevent compilation.
 pub(super) async fn read(policies: Vec<PathBuf>, crds: Vec<PathBuf>) -> Result<Files, Fault> {
     let (mut paths, crds) = (named_or(policies, POLICIES), named_or(crds, CRDS));
     let shipped = if crds.is_empty() { shipped()? } else { Vec::new() };
     paths.extend(crds);
-    // A folder with both is named twice.
+    // A folder with both may be named twice.
     let mut seen = HashSet::new();
     paths.retain(|path| seen.insert(path.clone()));
     let sources = Sources { paths, shipped: shipped.into(), shown: true, ..Sources::default() };

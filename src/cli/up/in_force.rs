@@ -1,5 +1,5 @@
-//! Tells the API server what is in force: what to ask the webhook about, and the policies and bindings of the files, which
-//! it shows as objects. The webhook decides by them, and the API server does not.
+//! Configures the API server for the policies in force: which requests it sends to the webhook, and the policies and bindings of
+//! files that it shows as objects. The webhook enforces them, and the API server does not.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::cli::generate::webhook::{self, Callee, Endpoint};
 use crate::cli::process::Fault;
 use crate::cli::register;
 
-/// Has the API server call the webhook for what the policies match, and show what is of files.
+/// Registers the webhook for what the policies match, and shows the documents of files.
 ///
 /// # Errors
-/// When the API server does not take the configuration of the webhook.
+/// When the API server rejects the webhook configuration.
 pub(super) async fn tell(server: &Server, in_force: &InForce, endpoint: &Endpoint) -> Result<(), Fault> {
     let client = client(server, Identity::admin());
-    // The API server has the same definitions, and applies them itself.
+    // The API server has the same CRDs, and applies their rules itself.
     let callee = Callee {
         endpoint: endpoint.clone(),
         own_namespace: None,
@@ -47,7 +47,7 @@ fn shown(document: &Document) -> FromFile {
     FromFile { file: document.file.to_string(), object: document.value.clone() }
 }
 
-/// The same again whenever what is in force has changed, until `stop`.
+/// Repeats [`tell`] whenever the policies in force have changed, until `stop`.
 pub(super) async fn keep(
     server: Server,
     mut in_force: watch::Receiver<Arc<InForce>>,

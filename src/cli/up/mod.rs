@@ -57,9 +57,9 @@ use crate::controllers::observability::crd::SPOKE_NAMESPACE;
 use crate::gather::store::Readers;
 use crate::telemetry::{LogFormat, Metrics, with_causes};
 
-/// Where the service accounts of the controllers are; policies tell the controllers from users, and from each other, by them.
+/// The namespace of the controllers' service accounts, by which policies tell them from users and from each other.
 const ACCOUNTS: &str = "admit-system";
-/// Members may do everything.
+/// The group whose members may do everything.
 const MASTERS: &str = "system:masters";
 
 /// Arguments of `admit up`.
@@ -145,9 +145,9 @@ pub(super) struct UpArgs {
     page: PageArgs,
 }
 
-/// A DataGather to begin with.
+/// A sample DataGather.
 const SAMPLE: &str = "deploy/samples/datagather.yaml";
-/// Told where nothing is in force: everything would be let in, which nobody should get by being in another folder unawares.
+/// The warning if no policies are loaded: everything would be admitted, which may be an accident of the current folder.
 const NO_POLICIES: &str = "no policies are loaded, and whatever the API server takes is let in: name a folder or file of policies with \
                            --policies, or `kubectl apply` some";
 
@@ -157,7 +157,7 @@ impl UpArgs {
     }
 
     async fn up(mut self, shutdown: CancellationToken) -> Result<(), Fault> {
-        // Everything that can be wrong with files is found before anything listens.
+        // All errors in files are found before anything listens.
         let log = self.audit.open()?;
         let server = self.builder(log.as_ref())?;
         let notes = state::folder(&self.state_dir)?;
@@ -194,7 +194,7 @@ impl UpArgs {
         let started = async {
             let endpoint = addresses.webhook(&authority);
             self.define(&server, &definitions, &endpoint.client_config(conversion::PATH)).await?;
-            // The webhook is asked from the moment that it is registered, and knows the params by then.
+            // The webhook is called as soon as it is registered, and must know the params by then.
             let now = Arc::clone(&policies.borrow());
             let set = Arc::clone(&now.policies);
             following::want_params(&set, &cluster).await;
@@ -231,14 +231,14 @@ impl UpArgs {
         Ok(audit::writes(server.allow_privileged(self.allow_privileged), log))
     }
 
-    /// Where the API server, the webhook and, if it was asked for, the page are to be reached.
+    /// Opens the listeners of the API server, the webhook and, if requested, the page.
     fn listeners(&self) -> Result<(TcpListener, TcpListener, Option<Page>), Fault> {
         let api = process::listen(self.listen, "--listen")?;
         let webhook = process::listen(self.admission_listen, "--admission-listen")?;
         Ok((api, webhook, self.page.listen()?))
     }
 
-    /// What the flags tell the controllers.
+    /// Returns the settings of the controllers.
     fn told(&self) -> Result<Told, Fault> {
         let mut gathering = self.gathering.settings(&self.state_dir.join("archives"));
         self.rounds.apply(&mut gathering);
@@ -252,7 +252,7 @@ impl UpArgs {
         Ok(Told { gathering, must_gathers, add_ons, pipelines })
     }
 
-    /// The definitions, and the policies with them; or that the process is to end, whatever the files are on.
+    /// Reads the policies and CRDs; ends early if the process is asked to stop, even while a file blocks.
     async fn read(&self, shutdown: &CancellationToken) -> Result<Files, Fault> {
         let reading = files::read(self.policies.clone(), self.crds.clone());
         match shutdown.run_until_cancelled(reading).await {
@@ -261,7 +261,7 @@ impl UpArgs {
         }
     }
 
-    /// Brings the definitions and our namespace into the API server. `converter`: where the webhook converts.
+    /// Creates the CRDs and the controllers' namespace in the API server. `converter` is the conversion webhook.
     async fn define(&self, server: &Server, definitions: &[Value], converter: &Value) -> Result<(), Fault> {
         let client = client(server, Identity::admin());
         for definition in definitions {
@@ -287,7 +287,7 @@ impl UpArgs {
         Ok(())
     }
 
-    /// The controllers, each as its service account. Roles are no matter here: they may do everything.
+    /// Creates the controllers, each with its service account, which may do everything.
     fn controllers(&self, server: &Server, told: &Told) -> Result<Manager, Fault> {
         let acting = |account: &str| {
             Ok(client(
@@ -298,21 +298,21 @@ impl UpArgs {
         self.controlling.manager(client(server, Identity::admin()), None, told, acting)
     }
 
-    /// Writes the kubeconfig and says on standard output what to try.
+    /// Writes the kubeconfig, and prints on standard output what to try.
     fn announce(&self, api: SocketAddr, authority: &Authority) -> Result<(), Fault> {
         let now = OffsetDateTime::now_utc();
         let admin = authority.issue_client("admin", MASTERS, now).map_err(Fault::internal)?;
         let path = self.state_dir.join("kubeconfig");
         let text = kubeconfig::render(&format!("https://{api}"), authority.certificate_pem(), &admin);
         write_private(&path, &text).map_err(Fault::usage)?;
-        // Whoever closed standard output does not want the hints.
+        // If standard output is closed, nobody wants the hints.
         let _ = io::stdout().write_all(hints(&path, Path::new(SAMPLE)).as_bytes());
         tracing::info!(address = %api, kubeconfig = %path.display(), "ready");
         Ok(())
     }
 }
 
-/// What to try first: the sample, where one stands as it does beside the sources.
+/// Returns the hints; they include the sample if its file exists, as it does beside the sources.
 fn hints(kubeconfig: &Path, sample: &Path) -> String {
     let export = format!("export KUBECONFIG={}", kubeconfig.display());
     if !sample.exists() {
@@ -321,7 +321,7 @@ fn hints(kubeconfig: &Path, sample: &Path) -> String {
     format!("{export}\nkubectl apply -f {}\nkubectl get datagathers -w\n", sample.display())
 }
 
-/// Says what is in force, and who asks it.
+/// Logs what is in force, and who enforces it.
 fn tell(definitions: usize, policies: &PolicySet, Addresses { webhook, .. }: Addresses) {
     let count = policies.policies().count() + policies.mutating_policies().count();
     tracing::info!(definitions, policies = count, webhook = %webhook, "in force");
@@ -334,7 +334,7 @@ fn refused(what: &str, error: &kube::Error) -> Fault {
     Fault::internal(format!("the API server refuses {what}: {}", with_causes(error)))
 }
 
-/// Where the two servers really listen.
+/// The addresses on which the two servers really listen.
 #[derive(Clone, Copy)]
 struct Addresses {
     api: SocketAddr,
@@ -342,7 +342,7 @@ struct Addresses {
 }
 
 impl Addresses {
-    /// Where the webhook is called, and whom to trust there.
+    /// Returns the webhook's URL, and the authority to trust.
     fn webhook(&self, authority: &Authority) -> Endpoint {
         Endpoint::Url {
             base: format!("https://{}", self.webhook),
@@ -351,12 +351,12 @@ impl Addresses {
     }
 }
 
-/// One authority signs for the server and for its clients.
+/// Sets the authority that signs the certificates of the server and of its clients.
 fn known_by(server: ServerBuilder, authority: &Authority) -> ServerBuilder {
     server.root_ca(authority.certificate_pem()).client_authorities(authority.certificate_pem())
 }
 
-/// Pods reach the API server where it listens, if that is one address.
+/// Configures the network: Pods reach the API server at its listener, if that is one address.
 fn network(range: ServiceRange, api: SocketAddr) -> ServiceNetwork {
     let address = Some(api.ip()).filter(|own| !own.is_unspecified());
     ServiceNetwork { range, address, port: api.port() }
@@ -366,12 +366,12 @@ fn local(listener: &TcpListener) -> Result<SocketAddr, Fault> {
     listener.local_addr().map_err(Fault::internal)
 }
 
-/// A client that calls the server in process, as `identity`.
+/// Creates a client that calls the server in process, as `identity`.
 fn client(server: &Server, identity: Identity) -> Client {
     Client::new(server.router().layer(axum::Extension(identity)), "default")
 }
 
-/// As whom the demo acts: an administrator, and the collectors of an add-on.
+/// Creates the clients of the demo: an administrator, and the collectors of an add-on.
 fn actors(server: &Server) -> Actors {
     let collectors = controller_selection::user(SPOKE_NAMESPACE, "collectors");
     Actors {
@@ -380,7 +380,7 @@ fn actors(server: &Server) -> Actors {
     }
 }
 
-/// Starts the controllers; `controlling` goes when they have ended, however that may be.
+/// Starts the controllers; `controlling` is dropped when they have ended for any reason.
 fn start_controllers(
     parts: &mut Supervisor<Fault>,
     server: &Server,

@@ -1,4 +1,4 @@
-//! `admit up --page`: the page of `admit play`, with what happens in this server.
+//! `admit up --page`: serves the page of `admit play`, which then also shows the state of this server.
 
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,7 +15,7 @@ use crate::controllers::kit::manager::Manager;
 use crate::controllers::kit::observe::Observed;
 use crate::controllers::kit::tasks::Supervisor;
 
-/// What was typed about the page.
+/// The flags of the page.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Page")]
 pub(super) struct PageArgs {
@@ -25,7 +25,7 @@ pub(super) struct PageArgs {
     page: Option<u16>,
 }
 
-/// A page that was asked for.
+/// A page that was requested.
 pub(super) struct Page {
     listener: TcpListener,
     address: SocketAddr,
@@ -34,7 +34,7 @@ pub(super) struct Page {
 
 impl PageArgs {
     /// # Errors
-    /// When the port is taken.
+    /// When the port cannot be opened.
     pub(super) fn listen(self) -> Result<Option<Page>, Fault> {
         let Some(port) = self.page else { return Ok(None) };
         let listener = process::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), "--page=PORT")?;
@@ -44,13 +44,13 @@ impl PageArgs {
 }
 
 impl Page {
-    /// Where decisions are to be noted.
+    /// Returns where decisions are recorded for the page.
     pub(super) fn decisions(&self) -> Decisions {
         self.decisions.clone()
     }
 }
 
-/// Serves the page, if there is to be one, until `stop`, and says where.
+/// Serves the page until `stop`, if it was requested, and prints its address.
 pub(super) fn start(
     page: Option<Page>,
     parts: &mut Supervisor<Fault>,
@@ -61,6 +61,6 @@ pub(super) fn start(
     let live = Live::new(decisions, super::client(server, Identity::admin()), Observed::of(manager));
     parts.part("page", play::serve(listener, Some(live), play::TIME, stop.clone()));
     tracing::info!(%address, "page");
-    // Whoever closed standard output does not want the hint.
+    // If standard output is closed, nobody wants the hint.
     let _ = writeln!(io::stdout(), "# a page that shows what happens: http://{address}/");
 }

@@ -1,4 +1,4 @@
-//! The options that choose admission plugins, and what they are set to.
+//! Defines the flags that select and configure admission plugins.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::admission_configuration;
 use crate::cli::process::Fault;
 
-/// Which plugins the API server runs.
+/// The flags that select admission plugins.
 #[derive(Debug, Args)]
 pub(super) struct PluginArgs {
     /// Admission plugins of the API server to run beside those that are on by default, separated by commas; they have the
@@ -28,7 +28,7 @@ pub(super) struct PluginArgs {
 
 impl PluginArgs {
     /// # Errors
-    /// For names of no plugin, with a list of those that there are, and for a file that sets none of them up.
+    /// For unknown names, with a list of the known ones, and for an invalid configuration file.
     pub(super) fn chosen(&self) -> Result<AdmissionPlugins, Fault> {
         let file = self.admission_control_config_file.as_deref();
         let configuration = admission_configuration::read(file)?;

@@ -1,4 +1,4 @@
-//! The TLS of the API server: a leaf of the authority of `admit up`, whose client certificates are users.
+//! Configures TLS for the API server: a leaf certificate of `admit up`'s authority, which also signs client certificates of users.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use rustls::version::TLS13;
 use crate::admission::tls::{Authority, Identity, chain_and_key};
 use crate::cli::process::Fault;
 
-/// Asks for certificates of the authority. What others vouch for is left to authentication, which refuses it.
+/// Requests client certificates of the authority. Certificates of others reach authentication, which rejects them.
 pub(super) fn of_api_server(leaf: &Identity, authority: &Authority) -> Result<Tls, Fault> {
     let (chain, key) = chain_and_key(leaf).map_err(Fault::internal)?;
     let clients = client_verifier(authority.certificate_pem().as_bytes()).map_err(Fault::internal)?;

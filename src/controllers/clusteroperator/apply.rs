@@ -7,10 +7,10 @@ use super::crd::ClusterOperator;
 use super::payload::Wanted;
 use super::plan::{self, FIELD_MANAGER};
 
-/// The object as created; none where another was first.
+/// Creates the object and returns it; None if it exists already.
 ///
 /// # Errors
-/// When the API server refuses.
+/// When the API server rejects it.
 pub(super) async fn create(
     api: &Api<ClusterOperator>,
     wanted: &Wanted,

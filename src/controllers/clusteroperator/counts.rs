@@ -15,10 +15,10 @@ use super::crd::ClusterOperator;
 use super::plan::{PRIMED, REQUIRED};
 use crate::telemetry::{Outside, Secrets};
 
-/// Characters of a reason that become a label: those of Kubernetes are words.
+/// The longest reason in a label, in characters: those of Kubernetes are single words.
 const MAX_REASON: usize = 128;
 
-/// Clones share the numbers.
+/// The metrics; clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     primed: Family<Result, Counter>,
@@ -56,11 +56,11 @@ struct Name {
     name: String,
 }
 
-/// How a ClusterOperator is.
+/// The last known state of a ClusterOperator.
 #[derive(Debug, Default)]
 struct Seen {
     version: String,
-    /// Status and reason by type.
+    /// Status and reason by condition type.
     conditions: BTreeMap<String, (String, String)>,
 }
 
@@ -86,7 +86,7 @@ impl Seen {
         self.conditions.get(type_).map(|(status, _)| status.as_str())
     }
 
-    /// Primed, and nothing else yet.
+    /// Whether it was primed, and nothing else has been reported yet.
     fn is_unreported(&self) -> bool {
         let primed = |type_: &&str| {
             self.conditions
@@ -102,7 +102,7 @@ fn label(text: String) -> String {
 }
 
 impl Counts {
-    /// Shows the numbers with those of `registry`.
+    /// Adds the metrics to `registry`.
     pub fn register(&self, registry: &mut Registry) {
         let help = "ClusterOperators of the payload that were written, or could not be";
         registry.register("cluster_operator_primed", help, self.primed.clone());
@@ -115,7 +115,7 @@ impl Counts {
         self.primed.get_or_create(&Result { result }).inc();
     }
 
-    /// Records the state of the ClusterOperator `name`; none if it is gone.
+    /// Records the state of the ClusterOperator `name`; None if it was deleted.
     pub fn see(&self, name: &str, object: Option<&ClusterOperator>) {
         let seen = object.map(Seen::of);
         let mut operators = self.operators();
@@ -124,7 +124,7 @@ impl Counts {
             None => operators.remove(name).or_else(|| Some(Seen::default())),
         };
         let nothing = Seen::default();
-        // One that was never seen has made no transition, whatever it says.
+        // For a new one, no transition of conditions is counted.
         if let Some(before) = before {
             let now = seen.as_ref().unwrap_or(&nothing);
             let types = before.conditions.keys().chain(now.conditions.keys());
@@ -140,7 +140,7 @@ impl Counts {
         }
     }
 
-    /// Forgets all but those that `is_there` names.
+    /// Forgets all ClusterOperators for which `is_there` is false.
     pub fn keep(&self, is_there: impl Fn(&str) -> bool) {
         let gone: Vec<String> = self.operators().keys().filter(|name| !is_there(name)).cloned().collect();
         gone.iter().for_each(|name| self.see(name, None));
@@ -151,7 +151,7 @@ impl Counts {
     }
 }
 
-/// Made anew for each scrape: an operator that is gone leaves no line behind, and no scrape sees half of a change.
+/// Collects the metrics at each scrape: deleted operators leave no series behind, and no scrape sees half of a change.
 #[derive(Debug)]
 struct Shown(Counts);
 

@@ -1,3 +1,3 @@
-//! The Rust type of `ClusterOperator`, re-exported from the kit, which reports in it.
+//! Re-exports the Rust type of `ClusterOperator` from the kit, which reports in it.
 
 pub use crate::controllers::kit::operator::crd::*;

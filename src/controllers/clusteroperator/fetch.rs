@@ -8,7 +8,7 @@ use kube::runtime::watcher::Event;
 
 use super::crd::ClusterOperator;
 
-/// The ClusterOperators of the cluster. Of one that cannot be read it is known that it is there: it is left alone.
+/// The ClusterOperators of the cluster. Those that cannot be parsed are only known to exist, and are left alone.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     listed: bool,
@@ -30,28 +30,28 @@ impl Live {
         }
     }
 
-    /// What a write of ours made, before the watch tells of it.
+    /// Records the result of this process' own write before the watch reports it.
     pub(super) fn wrote(&mut self, object: ClusterOperator) {
         self.objects.insert(object.name_any(), Some(object));
     }
 
-    /// There is one of the name, whatever it is; the watch will tell.
+    /// Records that one with this name exists; the watch will report it.
     pub(super) fn exists(&mut self, name: &str) {
         self.objects.entry(name.to_owned()).or_insert(None);
     }
 
-    /// Whether all are known.
+    /// Whether the initial list is complete.
     #[must_use]
     pub(super) fn listed(&self) -> bool {
         self.listed
     }
 
-    /// Those that can be read.
+    /// Returns those that can be parsed.
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, &ClusterOperator)> {
         self.objects.iter().filter_map(|(name, object)| Some((name.as_str(), object.as_ref()?)))
     }
 
-    /// None where there is none; `Some(None)` for one that cannot be read.
+    /// Returns a ClusterOperator: None if there is none; `Some(None)` if it cannot be parsed.
     #[must_use]
     pub(super) fn get(&self, name: &str) -> Option<Option<&ClusterOperator>> {
         self.objects.get(name).map(Option::as_ref)

@@ -9,17 +9,17 @@ use super::payload::Wanted;
 /// Why one ClusterOperator is not healthy, by the first check that fails.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trouble {
-    /// Its manifest expects no versions, so that it cannot be checked whether it is up to date.
+    /// Its manifest has no versions, so that it is unknown whether it is up to date.
     NoVersions,
     NotFound,
     NotAvailable,
     Degraded,
-    /// With the versions that are missing or others: `operator to 4.5`.
+    /// Some versions are missing or different: `operator to 4.5`.
     Updating(Vec<String>),
 }
 
 impl Trouble {
-    /// The reason, as the cluster version operator names it.
+    /// Returns the reason as the cluster version operator names it.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Trouble {
         }
     }
 
-    /// The reason of several ClusterOperators with the same trouble.
+    /// Returns the reason for several ClusterOperators with the same trouble.
     #[must_use]
     pub fn plural_reason(&self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The verdict on `wanted`. While the cluster is being installed (`initializing`), versions do not count, and a
+/// Returns the verdict on `wanted`. While the cluster is being installed (`initializing`), versions do not count, and a
 /// degraded operator is reported without failing the gate. Progressing never counts.
 #[must_use]
 pub fn verdict(wanted: &Wanted, live: Option<&ClusterOperator>, initializing: bool) -> Verdict {
@@ -83,7 +83,7 @@ pub fn verdict(wanted: &Wanted, live: Option<&ClusterOperator>, initializing: bo
     if live.condition("Available") != Some("True") {
         return of(Some(Trouble::NotAvailable));
     }
-    // One that does not say how it is counts as degraded.
+    // Without the condition Degraded it counts as degraded.
     let degraded = live.condition("Degraded") != Some("False");
     if degraded && !initializing {
         return of(Some(Trouble::Degraded));

@@ -1,5 +1,5 @@
 //! Creates the ClusterOperators that a payload announces, with their three conditions Unknown, before their operators
-//! report: so that a person who debugs an installation sees which are missing, and what belongs to them.
+//! report, so that during an installation people see which are missing, and which objects are related to them.
 //!
 //! ```text
 //!  payload: folder, keys of a ConfigMap ──► Source ─┐
@@ -56,17 +56,17 @@ use super::kit::definition::Definition;
 use super::kit::manager::Member;
 use super::kit::operator::Operator;
 
-/// Under which it is counted, logged and chosen.
+/// The name of the controller in metrics, logs and flags.
 const NAME: &str = "clusteroperator";
 /// Time between passes when nothing happens.
 const EVERY: Duration = Duration::from_mins(1);
-/// How long an event waits for others, so that one pass serves a burst of them.
+/// How long to wait for more events after one, so that one pass handles a burst of them.
 const DEBOUNCE: Duration = Duration::from_millis(100);
 
 /// The settings of priming.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Folder of manifests.
+    /// The folder with manifests.
     pub payload: Option<PathBuf>,
     /// Namespace and name of a ConfigMap whose keys are manifests.
     pub config_map: Option<(String, String)>,
@@ -87,10 +87,10 @@ impl Settings {
     }
 }
 
-/// The controller as a member of a set that is managed. Its `client` is the controller's own account.
+/// Creates the controller as a member of a manager. Its `client` has the controller's own account.
 ///
 /// # Errors
-/// At once when the payload cannot be read; later that is only told.
+/// When the payload cannot be read now; later errors are only reported.
 pub fn member(client: Client, settings: Settings) -> Result<Member, PayloadError> {
     Source::new(settings.payload.as_deref(), settings.inclusion.clone()).read()?;
     let needs = vec![Definition::of::<ClusterOperator>()];

@@ -11,7 +11,7 @@ use crate::controllers::kit::operator::{Aspect, Says};
 
 pub(super) struct Notices {
     events: Events,
-    /// What is wrong with the payload, as it was told.
+    /// The mistakes in the payload that were reported last.
     mistakes: Vec<String>,
 }
 
@@ -20,7 +20,7 @@ impl Notices {
         Self { events: Events::new(client, FIELD_MANAGER), mistakes: Vec::new() }
     }
 
-    /// One event for all of a pass: a payload has hundreds, and each says itself that it is primed.
+    /// Publishes one event for all of a pass: a payload has hundreds, and each one's status says that it is primed.
     pub(super) async fn primed(&self, primed: &[ClusterOperator]) {
         let names: Vec<String> = primed.iter().map(ResourceExt::name_any).collect();
         let note = match names.as_slice() {
@@ -35,7 +35,7 @@ impl Notices {
         let notice = Notice { warning: false, reason: "ClusterOperatorPrimed", action: "Prime", note };
         match primed {
             [alone] => self.events.publish(alone, notice).await,
-            // Of several, on the ClusterOperator of the primer.
+            // For several, the event is about the controller's own ClusterOperator.
             _ => self.events.publish(&named(FIELD_MANAGER), notice).await,
         }
     }
@@ -45,7 +45,7 @@ impl Notices {
         self.events.publish(&named(name), notice).await;
     }
 
-    /// Tells what is wrong with the payload where that is not what was told before; how much of it is new.
+    /// Reports mistakes in the payload if they have changed; returns how many are new.
     pub(super) async fn mistakes(&mut self, mistakes: Vec<String>) -> usize {
         let mut new = 0;
         for mistake in mistakes.iter().filter(|mistake| !self.mistakes.contains(mistake)) {
@@ -53,14 +53,14 @@ impl Notices {
             warn!(mistake, "the payload, or a manifest of it, is left out");
             let note = mistake.clone();
             let notice = Notice { warning: true, reason: "BadManifest", action: "Read", note };
-            // On the ClusterOperator of the primer: what is wrong may have no name.
+            // About the controller's own ClusterOperator, since the mistake may have no object.
             self.events.publish(&named(FIELD_MANAGER), notice).await;
         }
         self.mistakes = mistakes;
         new
     }
 
-    /// How the primer is, for its own ClusterOperator.
+    /// Reports the controller's state for its own ClusterOperator.
     pub(super) fn say<'f>(&self, says: &Says, mut failing: impl Iterator<Item = (&'f str, &'f str)>) {
         says.works();
         if let Some((name, error)) = failing.next() {
@@ -74,7 +74,7 @@ impl Notices {
     }
 }
 
-/// Whom an event is about; whether it is there does not matter.
+/// Creates a reference for an event, whether or not the object exists.
 fn named(name: &str) -> ClusterOperator {
     ClusterOperator::new(name, ClusterOperatorSpec {})
 }

@@ -20,11 +20,11 @@ use super::crd::{OperandVersion, RelatedObject};
 use crate::outside;
 use crate::telemetry::{Outside, Secrets};
 
-/// Bytes of one file: payloads hold definitions with all their schemas.
+/// The largest file in bytes: payloads contain CRDs with all their schemas.
 const MAX_FILE: u64 = 8 << 20;
-/// Files of a payload; upstream's have about a thousand.
+/// The most files of a payload; upstream's have about a thousand.
 const MAX_FILES: usize = 20_000;
-/// Mistakes that are told; a folder that is no payload has one a file.
+/// The most mistakes that are reported; a folder that is not a payload has one per file.
 const MAX_MISTAKES: usize = 50;
 
 /// A ClusterOperator as its manifest has it.
@@ -34,7 +34,7 @@ pub struct Wanted {
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
     pub related: Vec<RelatedObject>,
-    /// The versions that are expected, not those that run.
+    /// The expected versions, not the running ones.
     pub versions: Vec<OperandVersion>,
 }
 
@@ -50,12 +50,12 @@ pub struct Payload {
 #[derive(Clone, Debug)]
 pub struct Inclusion {
     pub profile: String,
-    /// Manifests with `exclude.release.openshift.io/<this>: "true"` are left out.
+    /// Manifests with `exclude.release.openshift.io/<this>: "true"` are excluded.
     pub exclude: Option<String>,
-    /// Capabilities that are on; all of them without.
+    /// The enabled capabilities; None for all.
     pub capabilities: Option<BTreeSet<String>>,
     pub feature_set: String,
-    /// Feature gates that are on.
+    /// The enabled feature gates.
     pub feature_gates: BTreeSet<String>,
 }
 
@@ -74,8 +74,8 @@ impl Default for Inclusion {
 const INCLUDE: &str = "include.release.openshift.io/";
 
 impl Inclusion {
-    /// Whether a manifest with `annotations` belongs to the cluster. One that names no profile at all is not made for an OpenShift
-    /// release, and belongs to any.
+    /// Whether a manifest with `annotations` belongs to the cluster. A manifest without any profile is not from an OpenShift
+    /// release, and belongs to any cluster.
     #[must_use]
     pub fn includes(&self, annotations: &BTreeMap<String, String>) -> bool {
         let of = |key: &str| annotations.get(key).map(String::as_str);
@@ -115,7 +115,7 @@ pub enum PayloadError {
     TooMany { path: PathBuf },
 }
 
-/// Why a file of a payload has no text.
+/// Why a file of a payload cannot be used.
 #[derive(Debug, thiserror::Error)]
 enum FileError {
     #[error("is a link out of the payload")]
@@ -126,7 +126,7 @@ enum FileError {
     Read(#[from] outside::Unreadable),
 }
 
-/// Why a manifest is no ClusterOperator that can be made.
+/// Why a manifest does not define a ClusterOperator that can be created.
 #[derive(Debug, thiserror::Error)]
 enum OperatorError {
     #[error(transparent)]
@@ -135,15 +135,15 @@ enum OperatorError {
     MissingName,
 }
 
-/// A folder that is read again when its files are others, and the keys of a ConfigMap.
+/// Reads a folder, again when its files have changed, and the keys of a ConfigMap.
 #[derive(Debug, Default)]
 pub struct Source {
     folder: Option<PathBuf>,
     inclusion: Inclusion,
     seen: Vec<(PathBuf, Option<SystemTime>, u64)>,
-    /// Under which name its keys are told of, and its data.
+    /// The name of the ConfigMap for messages, and its data.
     config_map: (String, BTreeMap<String, String>),
-    /// Whether it is another than was read.
+    /// Whether the ConfigMap has changed since the last read.
     heard: bool,
     payload: Arc<Payload>,
 }
@@ -160,10 +160,10 @@ impl Source {
         self.heard = true;
     }
 
-    /// The payload as it is now.
+    /// Returns the current payload.
     ///
     /// # Errors
-    /// [`PayloadError`] when the folder cannot be read. What was read before is forgotten then.
+    /// [`PayloadError`] when the folder cannot be read. The previous payload is dropped then.
     pub fn read(&mut self) -> Result<Arc<Payload>, PayloadError> {
         let files = self.folder.as_deref().map(files).transpose()?.unwrap_or_default();
         if files != self.seen || self.heard {
@@ -192,7 +192,7 @@ fn files(folder: &Path) -> Result<Vec<(PathBuf, Option<SystemTime>, u64)>, Paylo
         if !is_manifest(&path) {
             continue;
         }
-        // Through links, as a mounted ConfigMap is made of them.
+        // Links are followed, since a mounted ConfigMap consists of them.
         let about = fs::metadata(&path).ok();
         files.push((
             path,
@@ -211,7 +211,7 @@ fn shown(folder: &Path, path: &Path) -> String {
     path.strip_prefix(folder).unwrap_or(path).display().to_string()
 }
 
-/// The text of a file of the folder; one that a link leads out of it to is none.
+/// Reads a file of the folder; a link out of it is an error.
 fn text(folder: &Path, path: &Path) -> Result<String, FileError> {
     if !path.canonicalize()?.starts_with(folder.canonicalize()?) {
         return Err(FileError::Link);
@@ -219,7 +219,7 @@ fn text(folder: &Path, path: &Path) -> Result<String, FileError> {
     Ok(outside::text(path, MAX_FILE)?)
 }
 
-/// The ClusterOperators in `texts`, which are given in order with the names of their files.
+/// Parses the ClusterOperators in `texts`, which are in order, with their file names.
 pub fn parse<E: Display>(
     texts: impl Iterator<Item = (String, Result<String, E>)>,
     inclusion: &Inclusion,
@@ -290,7 +290,7 @@ struct Metadata {
 struct Status {
     #[serde(default)]
     versions: Vec<OperandVersion>,
-    /// The seed's name, `relatedResources`, is read as well.
+    /// The name in the design document, `relatedResources`, is accepted too.
     #[serde(default, alias = "relatedResources")]
     related_objects: Vec<RelatedObject>,
 }

@@ -19,11 +19,11 @@ use super::crd::{ClusterOperator, ClusterOperatorSpec, ClusterOperatorStatus, Op
 use super::payload::Wanted;
 use crate::controllers::kit::clock::whole_seconds;
 
-/// The field manager by which our own creations are recognized.
+/// The field manager, by which objects of this controller are recognized.
 pub const FIELD_MANAGER: &str = "admit-clusteroperator";
-/// Reason of the conditions of an operator that has not reported.
+/// The reason of conditions before the operator has reported.
 pub const PRIMED: &str = "Primed";
-/// How long an operator that has just made its ClusterOperator is given for its first report.
+/// How long an operator that has just created its ClusterOperator has for its first report.
 pub const GRACE: Duration = Duration::from_mins(2);
 /// The conditions that each ClusterOperator has.
 pub const REQUIRED: [&str; 3] = ["Available", "Progressing", "Degraded"];
@@ -32,7 +32,7 @@ pub const REQUIRED: [&str; 3] = ["Available", "Progressing", "Degraded"];
 pub enum Step {
     Create,
     Prime,
-    /// Somebody else's, so young that its operator may be about to report.
+    /// Another client created it so recently that its operator may be about to report.
     LookAgain(Duration),
     Leave,
 }
@@ -53,7 +53,7 @@ pub fn plan(live: Option<&ClusterOperator>, now: Timestamp) -> Step {
     }
 }
 
-/// The object to create, with metadata only.
+/// Creates the object without a status.
 #[must_use]
 pub fn object(wanted: &Wanted) -> ClusterOperator {
     let mut object = ClusterOperator::new(&wanted.name, ClusterOperatorSpec {});
@@ -63,8 +63,8 @@ pub fn object(wanted: &Wanted) -> ClusterOperator {
     object
 }
 
-/// The status of an operator that has not reported. No versions: those of the manifest are expected, and would make an update look
-/// finished.
+/// Creates the status before the operator has reported. It has no versions: those of the manifest are expected ones, and would make
+/// an update look complete.
 #[must_use]
 pub fn status(wanted: &Wanted, now: Timestamp) -> ClusterOperatorStatus {
     let unknown = |type_: &str| OperatorCondition {

@@ -30,10 +30,10 @@ use crate::controllers::kit::watch;
 use crate::outside::{self, Unreadable};
 use crate::telemetry::{ControllerMetrics, with_causes};
 
-/// ClusterOperators written at a time.
+/// ClusterOperators that are written at a time.
 const AT_ONCE: usize = 8;
 
-/// Why there is no payload to go over.
+/// Why the payload cannot be read.
 #[derive(Debug, thiserror::Error)]
 enum ReadError {
     #[error(transparent)]
@@ -42,7 +42,7 @@ enum ReadError {
     TooSlow(Unreadable),
 }
 
-/// One term of priming.
+/// The state while this process leads.
 pub(super) struct Primer {
     api: Api<ClusterOperator>,
     client: Client,
@@ -56,10 +56,10 @@ pub(super) struct Primer {
     retries: Retries,
 }
 
-/// What came of one ClusterOperator.
+/// The result for one ClusterOperator.
 enum Outcome {
     Primed(Box<ClusterOperator>),
-    /// Another was first.
+    /// Another client has written it first.
     Theirs,
     Wait(Duration),
     Failed(String),
@@ -108,7 +108,7 @@ impl Primer {
                 }
                 () = sleep_until(due), if ready => {
                     let began = std::time::Instant::now();
-                    // What is cut off by a stop is taken up by the next term.
+                    // A pass that was interrupted is repeated by the next leader.
                     let Some(result) = term.stop.run_until_cancelled(self.pass()).await else { return };
                     self.metrics.reconciled(NAME, result, began.elapsed());
                     term.readiness.set(NAME, true);
@@ -120,7 +120,7 @@ impl Primer {
         }
     }
 
-    /// The data of the ConfigMap, each time that it is another; for ever nothing where none is named.
+    /// Returns the data of the ConfigMap whenever it changes; nothing if none is named.
     fn keys(&self) -> BoxStream<'static, BTreeMap<String, String>> {
         let Some((namespace, name)) = &self.settings.config_map else {
             return futures::stream::pending().boxed();
@@ -153,7 +153,7 @@ impl Primer {
         }
     }
 
-    /// The payload, read apart from everything else: folders may be on anything.
+    /// Reads the payload on a blocking thread, since its file system may be slow.
     async fn read(&mut self) -> Result<Arc<Payload>, ReadError> {
         let mut source = std::mem::take(&mut self.source);
         let reading = outside::in_time(move || {
@@ -166,14 +166,14 @@ impl Primer {
                 Ok(read?)
             }
             Err(error) => {
-                // It is still being read, by a thread that nobody waits for any more.
+                // The abandoned thread still has the old source.
                 self.source = Source::new(self.settings.payload.as_deref(), self.settings.inclusion.clone());
                 Err(ReadError::TooSlow(error))
             }
         }
     }
 
-    /// One look at the whole payload.
+    /// Goes over the whole payload once; returns the result for metrics.
     async fn pass(&mut self) -> &'static str {
         let payload = match self.read().await {
             Ok(payload) => payload,
@@ -213,14 +213,14 @@ impl Primer {
         (0..new).for_each(|_| self.counts.primed("bad_manifest"));
     }
 
-    /// What is to be done about one now, if anything.
+    /// Returns the step for one ClusterOperator, if there is anything to do now.
     fn todo(&self, wanted: &Wanted, now: Timestamp) -> Option<(Wanted, Step, Option<ClusterOperator>)> {
         if self.retries.is_waited_for(&wanted.name, Instant::now()) {
             return None;
         }
         let live = match self.live.get(&wanted.name) {
             None => None,
-            // It cannot be read: somebody wrote it, and it is theirs.
+            // It cannot be parsed, so another client wrote it.
             Some(None) => return None,
             Some(Some(live)) => Some(live.clone()),
         };
@@ -228,7 +228,7 @@ impl Primer {
         (step != Step::Leave).then(|| (wanted.clone(), step, live))
     }
 
-    /// Takes note of what came of one; that one where it was primed.
+    /// Records the result for a ClusterOperator; returns the object if it was primed.
     async fn done(&mut self, name: &str, outcome: Outcome) -> Option<ClusterOperator> {
         let (result, primed) = match outcome {
             Outcome::Primed(object) => {

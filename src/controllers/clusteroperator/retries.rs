@@ -9,10 +9,10 @@ use tokio::time::Instant;
 use super::EVERY;
 use crate::controllers::kit::wait::GrowingWait;
 
-/// Waits of one that failed: twice as long each time.
+/// The first wait after a failure; doubled each time.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// By name.
+/// The pending retries by name.
 #[derive(Debug, Default)]
 pub(super) struct Retries(BTreeMap<String, Due>);
 
@@ -21,7 +21,7 @@ pub(super) struct Retries(BTreeMap<String, Due>);
 struct Due {
     wait: GrowingWait,
     at: Instant,
-    /// Empty for one that has not failed.
+    /// The last error; empty if it has not failed.
     error: String,
 }
 
@@ -32,17 +32,17 @@ impl Due {
 }
 
 impl Retries {
-    /// Whether the time of `name` has not come.
+    /// Whether `name` must not be tried yet.
     pub(super) fn is_waited_for(&self, name: &str, now: Instant) -> bool {
         self.0.get(name).is_some_and(|due| due.at > now)
     }
 
-    /// Looks at `name` again at `at`; nothing is wrong with it.
+    /// Schedules `name` for `at`, without a failure.
     pub(super) fn wait(&mut self, name: &str, at: Instant) {
         self.0.insert(name.to_owned(), Due::at(at));
     }
 
-    /// Tries `name` again after a wait that grows. Whether it failed in another way than before.
+    /// Schedules a retry with a growing wait; returns whether the error differs from the last one.
     pub(super) fn failed(&mut self, name: &str, error: &str, now: Instant) -> bool {
         let due = self.0.entry(name.to_owned()).or_insert_with(|| Due::at(now));
         due.at = now + due.wait.grow();
@@ -55,17 +55,17 @@ impl Retries {
         self.0.remove(name);
     }
 
-    /// Forgets all that are not `wanted`.
+    /// Drops all names for which `wanted` is false.
     pub(super) fn keep(&mut self, wanted: impl Fn(&str) -> bool) {
         self.0.retain(|name, _| wanted(name));
     }
 
-    /// When the next one is due.
+    /// Returns when the next retry is due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.0.values().map(|due| due.at).min()
     }
 
-    /// Those that failed, with what was wrong last.
+    /// Returns the names that failed, with their last errors.
     pub(super) fn failing(&self) -> impl Iterator<Item = (&str, &str)> {
         let failing = self.0.iter().filter(|(_, due)| !due.error.is_empty());
         failing.map(|(name, due)| (name.as_str(), due.error.as_str()))

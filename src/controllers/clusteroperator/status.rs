@@ -9,10 +9,10 @@ use super::payload::Wanted;
 use super::plan;
 use crate::controllers::kit::status::{self, WriteError};
 
-/// The object as primed; none where somebody else was first.
+/// Writes the first status and returns the object; None if another client has written it first.
 ///
 /// # Errors
-/// When the API server refuses.
+/// When the API server rejects it.
 pub(super) async fn prime(
     api: &Api<ClusterOperator>,
     object: &ClusterOperator,
@@ -21,7 +21,7 @@ pub(super) async fn prime(
 ) -> Result<Option<ClusterOperator>, WriteError> {
     match status::write(api, object, &plan::status(wanted, now)).await {
         Ok(primed) => Ok(Some(primed)),
-        // Reported, or gone: the next pass sees which.
+        // Its operator has reported, or it was deleted: the next pass finds out.
         Err(WriteError::Api { source, .. }) if matches!(&*source, kube::Error::Api(answer) if matches!(answer.code, 404 | 409)) => {
             Ok(None)
         }

@@ -23,7 +23,7 @@ pub struct Report {
 
 impl Report {
     fn new(operators: &[Wanted], live: &Live, initializing: bool) -> Self {
-        // One that cannot be read says nothing of how it is.
+        // An object that cannot be parsed has no known status.
         let unread = ClusterOperator::new("", ClusterOperatorSpec {});
         let of = |wanted: &Wanted| {
             let live = live.get(&wanted.name).map(|live| live.unwrap_or(&unread));
@@ -42,7 +42,7 @@ impl Report {
         self.verdicts.iter().filter_map(|verdict| Some((verdict, verdict.trouble.as_ref()?)))
     }
 
-    /// The reason: of the one in trouble, the plural of several with the same, or `MultipleErrors`. None where all
+    /// Returns the reason: of the only one in trouble, the plural if several have the same, or `MultipleErrors`. None if all
     /// are healthy.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
@@ -59,7 +59,7 @@ impl Report {
     }
 }
 
-/// Each in trouble, in the payload's order.
+/// Lists those in trouble, in the payload's order.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let texts: Vec<_> = self.troubles().map(|(verdict, _)| verdict.to_string()).collect();

@@ -18,11 +18,11 @@ use crate::controllers::kit::events::Notice;
 use crate::controllers::kit::status;
 use crate::telemetry::Outside;
 
-/// The condition of a pipeline whose connector Kafka Connect does not take.
+/// The condition for a connector that Kafka Connect rejects.
 const ACCEPTED: &str = "ConnectorAccepted";
 
 impl Context {
-    /// Says in a condition why Kafka Connect does not take the connector, as long as it does not. Failing to costs only that.
+    /// Sets a condition with the reason why Kafka Connect rejects the connector. Errors in doing so are ignored.
     pub(super) async fn tell_refusal(&self, object: &CyndiPipeline, refusal: &Outside) {
         let mut status = object.status.clone().unwrap_or_default();
         let statement = Statement::new(ACCEPTED, Truth::False, "InvalidConfiguration", refusal.as_str());
@@ -32,7 +32,7 @@ impl Context {
         }
     }
 
-    /// Removes what no version needs any more.
+    /// Removes connectors and tables that no version needs any more.
     pub(super) async fn remove(&self, fetched: &mut Fetched, plan: &Plan) -> Result<(), Error> {
         for name in &plan.stale_connectors {
             let secrets = fetched.seen.connectors.iter().find(|it| it.name == *name).map(Found::secrets);
@@ -48,7 +48,7 @@ impl Context {
         Ok(())
     }
 
-    /// Takes the step, and writes the status that follows, with the table that the view shows now.
+    /// Carries out the step, and writes the resulting status, with the table that the view shows now.
     pub(super) async fn apply(&self, fetched: &mut Fetched, step: Step) -> Result<(), Error> {
         let object = fetched.seen.object.clone();
         let before = object.status.clone().unwrap_or_default();
@@ -100,7 +100,7 @@ impl Context {
         let now = self.settings.clock.now();
         let version = Version::at(now);
         let table = version.table();
-        // A filter that does not work is found before anything is made that it would be compared by.
+        // An invalid filter is found before the table is created that would be compared by it.
         sql::hosts_of_inventory(config, &object.spec, &self.settings.insights)?;
         let statements = sql::make_table(&table, config, &object.spec)?;
         fetched.app.make(&statements).await.map_err(Error::App)?;
@@ -127,7 +127,7 @@ impl Context {
         Ok(Notice { warning: false, reason: "ValidationSucceeded", action: "Show", note })
     }
 
-    /// Shows the table that did not become valid, where it is no further from the inventory than the one that is shown.
+    /// Shows the new table although it did not become valid, if it is no further from the inventory than the shown one.
     async fn show_healthier(&self, fetched: &mut Fetched, status: &CyndiPipelineStatus) -> Result<(), Error> {
         let Some(new) = status.table().filter(|new| fetched.seen.view.table() != Some(new)) else {
             return Ok(());
@@ -151,7 +151,7 @@ impl Context {
         Ok(())
     }
 
-    /// Has the pipeline built anew, from the next pass on.
+    /// Marks the pipeline to be rebuilt from the next pass on.
     pub(super) async fn refresh(&self, seen: &Seen, why: &Refresh) -> Result<(), Error> {
         let before = seen.object.status.clone().unwrap_or_default();
         let mut next = before.reset(self.settings.clock.now());
@@ -163,7 +163,7 @@ impl Context {
         Ok(())
     }
 
-    /// Writes a status that says something new.
+    /// Writes the status if it differs.
     pub(super) async fn write(
         &self,
         object: &CyndiPipeline,

@@ -1,4 +1,4 @@
-//! The connector backends: Strimzi objects, or Kafka Connect itself. The decisions of a pass do not depend on which
+//! Defines what connector backends do: Strimzi objects, or Kafka Connect itself. The decisions of a pass do not depend on which
 //! is used.
 
 use futures::future::BoxFuture;
@@ -8,15 +8,15 @@ use super::connector::{Found, Wanted};
 use super::crd::CyndiPipeline;
 use crate::telemetry::Secrets;
 
-/// What is done, and when that is known.
+/// The result of an operation, as a future.
 pub(super) type Done<'a, T = ()> = BoxFuture<'a, Result<T, Error>>;
 
-/// The connectors of pipelines. All of it may be asked for any number of times, also after attempts that were cut short.
+/// Manages the connectors of pipelines. Operations are idempotent, also after interrupted attempts.
 pub(super) trait Connectors: Send + Sync {
-    /// Those that are the pipeline's, of whatever version.
+    /// Lists the pipeline's connectors of any version.
     fn list<'a>(&'a self, pipeline: &'a CyndiPipeline) -> Done<'a, Vec<Found>>;
 
-    /// Makes one as it is wanted. No error shows what `secrets` are.
+    /// Creates a connector. Errors do not contain any of `secrets`.
     fn create<'a>(
         &'a self,
         pipeline: &'a CyndiPipeline,
@@ -24,12 +24,12 @@ pub(super) trait Connectors: Send + Sync {
         secrets: &'a Secrets,
     ) -> Done<'a>;
 
-    /// Has one rest, or work again.
+    /// Pauses or resumes a connector.
     fn pause<'a>(&'a self, pipeline: &'a CyndiPipeline, name: &'a str, paused: bool) -> Done<'a>;
 
-    /// Starts again what has failed of one that is found [restartable](Found::restartable).
+    /// Restarts the failed parts of a connector that is [restartable](Found::restartable).
     fn restart<'a>(&'a self, pipeline: &'a CyndiPipeline, name: &'a str) -> Done<'a>;
 
-    /// Removes one. That it is gone already is as good.
+    /// Deletes a connector; a missing one is no error.
     fn delete<'a>(&'a self, pipeline: &'a CyndiPipeline, name: &'a str) -> Done<'a>;
 }

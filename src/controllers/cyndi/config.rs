@@ -1,5 +1,5 @@
-//! The configuration of a pipeline: its spec, over the ConfigMap of its namespace, over the global ConfigMap, over
-//! defaults. Pure.
+//! Reads the configuration of a pipeline: its spec overrides the ConfigMap of its namespace, which overrides the global
+//! ConfigMap, which overrides defaults. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::hash;
 pub const CONFIG_MAP: &str = "cyndi";
 pub const GLOBAL_NAMESPACE: &str = "cyndi";
 
-/// Settings that change nothing of what is built: a change of them is no reason to build it anew.
+/// Settings that do not affect the table and the connector: changing them is no reason for a rebuild.
 const NOT_HASHED: [&str; 8] = [
     "db.initialPasswordSecret",
     "standard.interval",
@@ -24,16 +24,16 @@ const NOT_HASHED: [&str; 8] = [
     "init.validation.percentage.threshold",
 ];
 
-/// Shortest time between two looks: what an administrator writes as 0 must not become a loop without a rest.
+/// The shortest interval in seconds: a configured 0 must not become a busy loop.
 const SHORTEST: i64 = 1;
 
 /// How often, how long and how exactly a table is compared with the inventory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Validation {
     pub interval: Duration,
-    /// Failures in a row after which the pipeline is built anew.
+    /// Failures in a row after which the pipeline is rebuilt.
     pub attempts: i64,
-    /// Percent of hosts that may differ.
+    /// The percentage of hosts that may differ.
     pub percentage: i64,
 }
 
@@ -76,15 +76,15 @@ pub struct Config {
     pub inventory_schema: String,
     pub replication_factor: i64,
     pub dead_letters: String,
-    /// Further members of the connector's configuration, over those that are built.
+    /// Additional members of the connector's configuration, which override the generated ones.
     pub connector: Configuration,
     pub tasks: i64,
     pub batch: i64,
-    /// Days.
+    /// The maximum age of hosts in days.
     pub max_age: i64,
-    /// Configuration of a system profile that are copied, with commas between them.
+    /// The copied keys of system profiles, separated by commas.
     pub allowed: String,
-    /// Statements that make a table, where they are not the built-in ones.
+    /// SQL statements that create a table instead of the built-in ones.
     pub table: Option<String>,
     pub ssl_mode: SslMode,
     pub ssl_root: Option<String>,
@@ -102,7 +102,7 @@ pub struct Config {
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 #[error("Error parsing cyndi configmap in {namespace}: {what}")]
 pub struct ConfigError {
-    /// That of the pipeline.
+    /// The namespace of the pipeline.
     pub namespace: String,
     pub what: Mistake,
 }
@@ -111,7 +111,7 @@ pub struct ConfigError {
 pub enum Mistake {
     #[error("\"{value}\" is not a valid value for \"{key}\"")]
     Value { key: &'static str, value: String },
-    /// Upstream runs it through a template engine of Go, which is no part of this program.
+    /// Upstream evaluates it as a Go template, which this program does not support.
     #[error(
         "\"connector.config\" is a template or no JSON object of texts, numbers and booleans; write plain members, which go over the \
          built ones, or remove the key"
@@ -120,10 +120,10 @@ pub enum Mistake {
 }
 
 impl Config {
-    /// The configuration of a pipeline in `namespace`.
+    /// Reads the configuration of a pipeline in `namespace`.
     ///
     /// # Errors
-    /// [`ConfigError`] names the first key that does not work.
+    /// [`ConfigError`] with the first invalid key.
     pub fn read(
         namespace: &str,
         global: &BTreeMap<String, String>,
@@ -188,14 +188,14 @@ impl Config {
         })
     }
 
-    /// That which holds while a table is filled for the first time, or later.
+    /// Returns the validation settings during the first sync of a table, or later.
     #[must_use]
     pub fn validation(&self, initial: bool) -> Validation {
         if initial { self.initial } else { self.running }
     }
 }
 
-/// The hash of what a pipeline is built from. Whether its connector rests, or who makes it, is not part of that.
+/// Returns the hash of the parts of a spec that affect the table. Pausing or not managing the connector does not.
 #[must_use]
 pub fn spec_hash(spec: &CyndiPipelineSpec) -> String {
     hash::of(&CyndiPipelineSpec { managed_connectors: true, connector_paused: false, ..spec.clone() })

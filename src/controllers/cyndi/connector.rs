@@ -1,4 +1,4 @@
-//! The connector that fills a table: its name, labels and configuration, and how an existing one deviates from that.
+//! Builds the connector that fills a table (name, labels and configuration), and compares an existing one with it.
 //! Pure.
 //!
 //! The configuration is built as a map, not by filling in a template: a quote in a filter stays a quote.
@@ -14,42 +14,42 @@ use super::crd::CyndiPipelineSpec;
 use super::names::{SCHEMA, Version};
 use crate::telemetry::Secrets;
 
-/// The plugin of Kafka Connect that writes into databases.
+/// The Kafka Connect plugin that writes into databases.
 pub const CLASS: &str = "io.confluent.connect.jdbc.JdbcSinkConnector";
-/// Labels of the connectors.
+/// The labels of connectors.
 pub const CLUSTER: &str = "strimzi.io/cluster";
 pub const APP: &str = "cyndi/appName";
 pub const INSIGHTS_ONLY: &str = "cyndi/insightsOnly";
 pub const MAX_AGE: &str = "cyndi/maxAge";
 pub const OWNER: &str = "cyndi/owner";
 
-/// What is copied, in this order.
+/// The copied fields, in this order.
 const FIELDS: &str = "account,org_id,display_name,tags,updated,created,last_check_in,stale_timestamp,system_profile,insights_id,\
                       reporter,per_reporter_staleness,groups";
-/// Where the transforms of the platform are.
+/// The Java package of the platform's transforms.
 const TRANSFORMS: &str = "com.redhat.insights.kafka.connect.transforms";
-/// The member that is a password, or leads to one.
+/// The member with the password, or a reference to it.
 const PASSWORD: &str = "connection.password";
-/// Tells the sink which type of PostgreSQL a text is of.
+/// Tells the sink the PostgreSQL type of a string.
 const TYPE_NAME: &str = "com.redhat.cloud.inventory.syndication.pgtype";
 
-/// A connector as it is wanted.
+/// The desired connector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Wanted {
     pub name: String,
     pub labels: BTreeMap<String, String>,
     pub tasks: i64,
     pub paused: bool,
-    /// The configuration without class and number of tasks, which Strimzi has in fields of their own.
+    /// The configuration without class and number of tasks, which are fields of their own in Strimzi.
     pub config: Configuration,
 }
 
 /// How the connector gets the login of its database.
 #[derive(Clone, PartialEq)]
 pub enum Login {
-    /// In environment variables of the workers of Kafka Connect.
+    /// From environment variables of the Kafka Connect workers.
     Environment,
-    /// In the connector itself, for everybody who may read it: for environments that do not last.
+    /// In the connector itself, readable by everybody who may read it: for temporary environments.
     Literal { host: String, port: String, name: String, user: String, password: String },
 }
 
@@ -63,7 +63,7 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
-    /// What a connector with this login holds, and nobody is told.
+    /// Returns the secrets in a connector with this login.
     pub(super) fn secrets(&self) -> Secrets {
         match self {
             Self::Environment => Secrets::default(),
@@ -73,7 +73,7 @@ impl Login {
 }
 
 impl Found {
-    /// The same of one that is there, whose login may be an older one.
+    /// Returns the secrets of an existing connector, whose login may be an older one.
     pub(super) fn secrets(&self) -> Secrets {
         let literal = self.config.get(PASSWORD).filter(|text| !text.starts_with("${"));
         Secrets::of(literal.map(String::as_str))
@@ -81,7 +81,7 @@ impl Found {
 }
 
 impl Wanted {
-    /// The connector of `version` for a pipeline with the uid `owner`.
+    /// Creates the connector of `version` for a pipeline with the uid `owner`.
     #[must_use]
     pub fn of(
         version: &Version,
@@ -228,7 +228,7 @@ fn value_schema() -> Value {
     json!({"type": "struct", "fields": fields, "optional": false})
 }
 
-/// A configuration, and its transforms in their order.
+/// A configuration under construction, and its transforms in their order.
 #[derive(Default)]
 struct Building(BTreeMap<String, String>, Vec<String>);
 
@@ -248,7 +248,7 @@ impl Building {
     }
 }
 
-/// A connector that is there.
+/// An existing connector.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     pub name: String,
@@ -263,7 +263,7 @@ pub struct Found {
     pub leaving: bool,
 }
 
-/// A configuration as compared: numbers and texts that read the same are the same.
+/// Converts a configuration for comparison: a number equals the string with the same text.
 #[must_use]
 pub fn as_texts(config: &Value) -> Configuration {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
@@ -286,7 +286,7 @@ pub fn failed(status: &Value) -> Option<String> {
 }
 
 impl Wanted {
-    /// How `found` differs, the first of: failed, labels in their order, configuration.
+    /// Returns the first difference from `found`: a failure, labels in their order, configuration.
     #[must_use]
     pub fn deviation(&self, found: &Found) -> Option<String> {
         if let Some(failed) = found.failed.as_ref().filter(|_| !found.restartable) {
@@ -304,7 +304,7 @@ impl Wanted {
                 ));
             }
         }
-        // Values may be secrets: only the name is told.
+        // Values may be secrets, so only the name is reported.
         let keys = self.config.keys().chain(found.config.keys());
         let other = keys.filter(|key| self.config.get(*key) != found.config.get(*key)).min()?;
         Some(format!("Connector {}: the configuration differs in {other}", self.name))
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(format!("{login:?}"), "Literal(..)");
         let made = wanted(&spec(), &login);
         assert_eq!(made.config["connection.password"], "hunter2");
-        // Nor do connectors that are wanted, or found, of which the names are of use.
+        // The debug output of connectors contains only the names.
         for shown in [format!("{made:?}"), format!("{:#?}", same(&made))] {
             assert!(!shown.contains("hunter2") && shown.contains("\"connection.password\""), "{shown}");
         }

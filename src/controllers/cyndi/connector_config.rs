@@ -1,10 +1,10 @@
-//! The configuration of a connector, whose values may be credentials. Pure.
+//! Holds the configuration of a connector, whose values may be credentials. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
 
-/// Names and values. Shows names alone.
+/// Names and values. `Debug` prints only the names.
 #[derive(Clone, Default, PartialEq)]
 pub struct Configuration(pub BTreeMap<String, String>);
 

@@ -7,11 +7,11 @@ use bytes::{Buf, Bytes, BytesMut};
 use uuid::Uuid;
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0";
-/// The signature, flags, and the length of an extension.
+/// The length of the signature, flags, and extension length.
 const HEADER: usize = 19;
-/// The number of columns, the length of the one, and its bytes.
+/// The length of a row: the number of columns, the length of the only one, and its bytes.
 const ROW: usize = 2 + 4 + 16;
-/// Longest header extension that is skipped. No version of PostgreSQL sends any.
+/// The longest header extension that is skipped. No version of PostgreSQL sends any.
 const MAX_EXTENSION: usize = 1024;
 
 /// A malformed or truncated stream.
@@ -19,7 +19,7 @@ const MAX_EXTENSION: usize = 1024;
 #[error("the stream of ids is broken: {0}")]
 pub struct Broken(&'static str);
 
-/// A decoder that is fed.
+/// An incremental decoder.
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: BytesMut,
@@ -39,10 +39,10 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The next id that was fed whole; none where more has to be fed, or the end has come.
+    /// Returns the next complete id; None if more bytes are needed, or the stream has ended.
     ///
     /// # Errors
-    /// [`Broken`] where the bytes are no such stream.
+    /// [`Broken`] when the bytes are malformed.
     pub fn take_id(&mut self) -> Result<Option<Uuid>, Broken> {
         if self.stage == Stage::Header && !self.header()? {
             return Ok(None);
@@ -96,7 +96,7 @@ impl Decoder {
     /// Checks that the stream is complete; call it after the last bytes.
     ///
     /// # Errors
-    /// [`Broken`] where the stream has not ended.
+    /// [`Broken`] when the stream has not ended.
     pub fn end(&self) -> Result<(), Broken> {
         if self.stage == Stage::Ended { Ok(()) } else { Err(Broken("it stops before its end")) }
     }

@@ -1,4 +1,4 @@
-//! Metrics of pipelines, by application, under upstream's names.
+//! Counts events of pipelines in metrics, by application, under upstream's names.
 
 use std::sync::atomic::AtomicU64;
 
@@ -35,7 +35,7 @@ struct Reason {
 }
 
 impl Counts {
-    /// Shows the numbers with those of `registry`.
+    /// Adds the metrics to `registry`.
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "cyndi_hosts_total",
@@ -55,7 +55,7 @@ impl Counts {
         registry.register("cyndi_refresh", "Pipelines built anew, by why", self.refreshed.clone());
     }
 
-    /// Shows an application from the start: a counter that appears with its first event hides that event.
+    /// Creates the counters of an application with 0: a counter that appears with its first event would hide that event.
     pub fn begin(&self, app: &str) {
         drop(self.failed.get_or_create(&App { app: app.to_owned() }));
         for reason in ["deviation", "invalid"] {

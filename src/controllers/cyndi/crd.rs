@@ -1,4 +1,4 @@
-//! `CyndiPipeline`, cyndi.cloud.redhat.com/v1alpha1, as Rust types. The schema that the API server enforces is
+//! Defines `CyndiPipeline`, cyndi.cloud.redhat.com/v1alpha1, as Rust types. The schema that the API server enforces is
 //! `deploy/crds/cyndipipelines.yaml`.
 
 use std::collections::BTreeMap;
@@ -38,15 +38,15 @@ pub struct CyndiPipelineSpec {
     pub db_secret: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inventory_db_secret: Option<String>,
-    /// Days.
+    /// The maximum age of hosts in days.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_age: Option<i64>,
-    /// Percent.
+    /// The percentage of hosts that may differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_threshold: Option<i64>,
     #[serde(default, rename = "dbTableIndexSQL", skip_serializing_if = "Option::is_none")]
     pub db_table_index_sql: Option<String>,
-    /// Any change of it builds the table anew.
+    /// Any change of it rebuilds the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refresh: Option<String>,
     #[serde(default = "yes")]
@@ -60,7 +60,7 @@ fn yes() -> bool {
 }
 
 impl CyndiPipelineSpec {
-    /// The Secret with the access to the application's database.
+    /// Returns the name of the Secret for the application's database.
     #[must_use]
     pub fn db_secret(&self) -> String {
         self.db_secret.clone().unwrap_or_else(|| format!("{}-db", self.app_name))
@@ -70,7 +70,7 @@ impl CyndiPipelineSpec {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CyndiPipelineStatus {
-    /// Validations that failed in a row.
+    /// The number of failed validations in a row.
     #[serde(default)]
     pub validation_failed_count: i64,
     #[serde(default)]
@@ -86,17 +86,17 @@ pub struct CyndiPipelineStatus {
     pub spec_hash: Option<String>,
     #[serde(default)]
     pub initial_sync_in_progress: bool,
-    /// The table that the view shows; empty where it shows none.
+    /// The table that the view shows; empty if there is none.
     #[serde(default)]
     pub active_table_name: String,
     #[serde(default)]
     pub conditions: Vec<PipelineCondition>,
-    /// Hosts of the table at the last validation; -1 before the first.
+    /// The number of hosts in the table at the last validation; -1 before the first.
     #[serde(default)]
     pub host_count: i64,
 }
 
-/// A condition as the definition has it, where all but type and status may be missing.
+/// A condition as in the CRD, where all fields but type and status are optional.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PipelineCondition {
@@ -128,7 +128,7 @@ impl Shape for PipelineCondition {
         &self.last_transition_time
     }
 
-    /// The definition has no place for a generation.
+    /// Creates a condition; the CRD has no field for the generation.
     fn stated(statement: Statement, since: Time, _generation: Option<i64>) -> Self {
         let Statement { type_, truth, reason, message } = statement;
         let (type_, status) = (type_.to_owned(), truth.as_str().to_owned());

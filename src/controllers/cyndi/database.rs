@@ -1,4 +1,4 @@
-//! Database connections: one pool for each Secret, as long as the Secret does not change.
+//! Opens database connections: one pool for each Secret, as long as the Secret does not change.
 //!
 //! INVARIANT: no error that this module returns contains a password or rows: of a server's error, the message and the
 //! code are kept, never the detail.
@@ -25,21 +25,21 @@ use crate::controllers::kit::fence::{Fence, NotLeading};
 use crate::controllers::kit::retry::Remedy;
 use crate::telemetry::{Outside, Secrets, with_causes};
 
-/// For a connection to be made, TLS and login included: a port that answers nothing is found out in that time.
+/// The time limit for connecting, including TLS and login, so that a port without a response is detected.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// For a connection of the pool to become free.
+/// The time limit for waiting for a free connection of the pool.
 const WAITING: Duration = Duration::from_secs(30);
-/// For one statement, by the server's clock and by ours, which is a little slower: a server that is cut off does not keep its own.
+/// The time limit of one statement, on the server and, slightly longer, here: an unreachable server does not enforce its own.
 const STATEMENT: Duration = Duration::from_mins(1);
 const STATEMENT_OURS: Duration = Duration::from_secs(70);
-/// For a lock on a table that somebody else uses.
+/// The time limit for waiting for a lock on a table.
 const LOCK: Duration = Duration::from_secs(10);
-/// Connections to one database at a time. A pass takes one, and a validation another; the inventory's is shared by all.
+/// The most connections to one database. A pass takes one, and a validation another; that of the inventory is shared by all.
 const CONNECTIONS: usize = 4;
-/// Connections to one database that are kept between passes.
+/// The idle connections to one database that are kept between passes.
 const IDLE: usize = 1;
 
-/// The address of a database, and the login.
+/// The address of a database, with the login.
 #[derive(Clone)]
 pub struct Credentials {
     pub host: String,
@@ -71,7 +71,7 @@ impl Credentials {
     /// Reads the credentials in a Secret.
     ///
     /// # Errors
-    /// [`SecretError`] names the first key that is missing or useless, never its value.
+    /// [`SecretError`] with the first key that is missing or invalid, never its value.
     pub fn of(secret: &Secret) -> Result<Self, SecretError> {
         let named = secret.name_any();
         let text = |key: &'static str| {
@@ -94,10 +94,10 @@ impl Credentials {
         })
     }
 
-    /// These credentials with the password of another Secret.
+    /// Returns these credentials with the password of another Secret.
     ///
     /// # Errors
-    /// [`SecretError`] where it has none.
+    /// [`SecretError`] when it has none.
     pub fn with_password_of(&self, other: &Secret) -> Result<Self, SecretError> {
         let key = "db.password";
         let named = other.name_any();
@@ -157,7 +157,7 @@ pub enum DatabaseError {
     Tls(#[from] TlsError),
     #[error("cannot connect to the database: {0}")]
     Unconnected(String),
-    /// SQLSTATE 28P01.
+    /// The server reported SQLSTATE 28P01.
     #[error("the database refuses the password of the Secret: {0}")]
     Password(String),
     #[error("cannot {doing}: {message} (SQLSTATE {code})")]
@@ -182,7 +182,7 @@ impl DatabaseError {
     #[must_use]
     pub fn remedy(&self) -> Remedy {
         match self {
-            // Only the spec or a ConfigMap has them.
+            // Resolved only by a change of the spec or of a ConfigMap.
             Self::Sql(_) => Remedy::Change,
             Self::Tls(_)
             | Self::Unconnected(_)
@@ -197,7 +197,7 @@ impl DatabaseError {
         }
     }
 
-    /// What a failed statement of the server is, without its details.
+    /// Creates the error for a failed statement, without its details.
     pub(super) fn of(doing: &'static str, error: &tokio_postgres::Error, secrets: &Secrets) -> Self {
         match error.as_db_error() {
             Some(told) if *told.code() == SqlState::INVALID_PASSWORD => {
@@ -213,7 +213,7 @@ impl DatabaseError {
     }
 }
 
-/// Pools, by Secret. One whose Secret or security changed is closed.
+/// Connection pools by Secret. A pool whose Secret or TLS settings have changed is closed.
 #[derive(Debug, Default)]
 pub struct Pools {
     kept: Mutex<BTreeMap<(String, String), Kept>>,
@@ -228,16 +228,16 @@ struct Kept {
 }
 
 impl Pools {
-    /// None yet; nothing is changed through them while the fence is closed.
+    /// Creates an empty set; changes through its connections need the open fence.
     #[must_use]
     pub fn behind(fence: Option<Fence>) -> Self {
         Self { kept: Mutex::default(), fence }
     }
 
-    /// A connection with the credentials.
+    /// Returns a connection with the credentials.
     ///
     /// # Errors
-    /// [`DatabaseError`]. A password that is refused is forgotten with its pool.
+    /// [`DatabaseError`]. After a rejected password, the pool is dropped.
     pub async fn open(&self, credentials: &Credentials, config: &Config) -> Result<Database, DatabaseError> {
         let pool = self.pool(credentials, config)?;
         let secrets = Secrets::of([credentials.password.as_str()]);
@@ -269,7 +269,7 @@ impl Pools {
         Ok(pool)
     }
 
-    /// Closes what was opened with the credentials.
+    /// Closes the pool with these credentials.
     pub(super) fn forget(&self, credentials: &Credentials) {
         let mut pools = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = pools.remove(&credentials.secret) {
@@ -332,22 +332,22 @@ impl Drop for Database {
 }
 
 impl Database {
-    /// What gives leave to change something, to be asked as the last thing before it.
+    /// Returns the fence, which must be checked last before any change.
     pub(super) fn fence(&self) -> Option<Fence> {
         self.fence.clone()
     }
 
-    /// The connection.
+    /// Returns the connection.
     ///
     /// # Errors
-    /// When an error has closed it.
+    /// When an earlier error has closed it.
     pub(super) fn client(&mut self) -> Result<&mut Object, DatabaseError> {
         let lost =
             || DatabaseError::Lost { doing: "go on", message: "the connection was given up".to_owned() };
         self.client.as_mut().ok_or_else(lost)
     }
 
-    /// Closes the connection instead of giving it back: something is under way on it that nobody waits for.
+    /// Closes the connection instead of returning it to the pool, since an abandoned operation may still run on it.
     pub(super) fn give_up(&mut self) {
         if let Some(client) = self.client.take() {
             drop(Object::take(client));
@@ -359,7 +359,7 @@ impl Database {
     }
 }
 
-/// Waits for what a database does, and says what it was that failed.
+/// Waits for a database operation, with the default timeout; errors name the operation.
 pub(super) async fn asked<T>(
     doing: &'static str,
     secrets: &Secrets,
@@ -368,7 +368,7 @@ pub(super) async fn asked<T>(
     within(STATEMENT_OURS, doing, secrets, work).await
 }
 
-/// The same with another bound.
+/// Does the same with another timeout.
 pub(super) async fn within<T>(
     bound: Duration,
     doing: &'static str,

@@ -18,13 +18,13 @@ use super::plan::Seen;
 use super::{Context, Error};
 use crate::controllers::kit::key::Key;
 
-/// A pipeline, and what may be asked about it.
+/// A pipeline with what its plan depends on.
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub(super) seen: Seen,
     pub(super) app: Database,
     pub(super) login: Login,
-    /// Of the inventory; an object that is to go needs none.
+    /// The login for the inventory; None for a pipeline that is being deleted.
     pub(super) inventory: Option<Credentials>,
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn fetch(context: &Context, object: &CyndiPipeline) -> Result<F
     Ok(Fetched { seen, app, login, inventory })
 }
 
-/// The configuration of a pipeline.
+/// Reads the configuration of a pipeline.
 pub(super) async fn configuration(context: &Context, object: &CyndiPipeline) -> Result<Config, Error> {
     let namespace = object.namespace().unwrap_or_default();
     let (global, own) =
@@ -63,7 +63,7 @@ pub(super) async fn configuration(context: &Context, object: &CyndiPipeline) -> 
 }
 
 impl Context {
-    /// The login that a Secret beside the pipeline has. From now on the pipeline is looked at when that Secret changes.
+    /// Reads the login in a Secret in the pipeline's namespace. From now on, changes of that Secret trigger a reconciliation.
     pub(super) async fn credentials(&self, object: &CyndiPipeline, name: &str) -> Result<Credentials, Error> {
         let namespace = object.namespace().unwrap_or_default();
         self.uses.note(Key::of(object), &namespace, name);
@@ -72,8 +72,8 @@ impl Context {
         Ok(Credentials::of(&secret)?)
     }
 
-    /// Whether `object` is what the server has. The watch may be behind: to an object of a moment ago, the table and the connector that
-    /// were made just now are stale.
+    /// Whether `object` is the server's current version. If the watch is behind, the table and the connector that were just created would
+    /// look stale.
     pub(super) async fn is_current(&self, object: &CyndiPipeline) -> Result<bool, Error> {
         let api: Api<CyndiPipeline> =
             Api::namespaced(self.client.clone(), &object.namespace().unwrap_or_default());
@@ -96,7 +96,7 @@ async fn config_map(context: &Context, namespace: &str) -> Result<BTreeMap<Strin
     Ok(maps.get_opt(CONFIG_MAP).await?.and_then(|map| map.data).unwrap_or_default())
 }
 
-/// The older pipeline that has the same database, where there is one: each would drop the other's tables.
+/// Returns an older pipeline with the same database, if there is one: each would drop the other's tables.
 pub(super) fn rival(
     objects: &Store<DeserializeGuard<CyndiPipeline>>,
     object: &CyndiPipeline,

@@ -19,7 +19,7 @@ use crate::controllers::kit::events::Notice;
 use crate::controllers::kit::key::Key;
 
 impl Context {
-    /// Gives the role of the application's Secret its password, by the initial one; whether there is one.
+    /// Sets the password of the application's Secret, logged in with the initial one; false if none is configured.
     pub(super) async fn set_password(&self, object: &CyndiPipeline) -> Result<bool, Error> {
         let config = configuration(self, object).await?;
         let Some(initial) = &config.initial_secret else { return Ok(false) };
@@ -36,7 +36,7 @@ impl Context {
         Ok(true)
     }
 
-    /// The same login with the initial password.
+    /// Returns the same login with the initial password.
     async fn initial(
         &self,
         object: &CyndiPipeline,
@@ -55,7 +55,7 @@ impl Context {
         let mut database = self.pools.open(first, config).await.map_err(Error::First)?;
         let altered = database.set_password(&wanted.user, &verifier).await.map_err(Error::First);
         drop(database);
-        // Nobody logs in by it again.
+        // The initial password is not used any more.
         self.pools.forget(first);
         altered
     }

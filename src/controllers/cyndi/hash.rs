@@ -1,4 +1,4 @@
-//! Hashes of configurations: 32-bit FNV-1a over compact JSON with sorted members, in decimal, as upstream stores
+//! Computes hashes of configurations: 32-bit FNV-1a over compact JSON with sorted members, in decimal, as upstream stores
 //! them. Pure.
 
 use std::collections::BTreeMap;
@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::Value;
 
-/// Where FNV begins, and what it multiplies by.
+/// The constants of FNV.
 const OFFSET: u32 = 0x811c_9dc5;
 const PRIME: u32 = 0x0100_0193;
-/// Hash of nothing.
+/// The hash of an empty configuration.
 const EMPTY: &str = "-1";
 
 fn fnv(bytes: &[u8]) -> u32 {
     bytes.iter().fold(OFFSET, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(PRIME))
 }
 
-/// The hash of settings without those that `left_out` names.
+/// Returns the hash of settings without those for which `left_out` is true.
 #[must_use]
 pub fn of_data(data: &BTreeMap<String, String>, left_out: impl Fn(&str) -> bool) -> String {
     let hashed: BTreeMap<_, _> = data.iter().filter(|(key, _)| !left_out(key)).collect();
@@ -26,17 +26,17 @@ pub fn of_data(data: &BTreeMap<String, String>, left_out: impl Fn(&str) -> bool)
     of(&hashed)
 }
 
-/// The hash of what serializes, its members sorted.
+/// Returns the hash of a value's JSON with sorted members.
 #[must_use]
 pub fn of(what: &impl Serialize) -> String {
-    // Maps of texts and types of ours have a JSON; one that had none would be taken for changed nothing.
+    // These types always serialize; an error would look like an unchanged empty value.
     let value = serde_json::to_value(what).unwrap_or_default();
     let mut text = String::new();
     canonical(&value, &mut text);
     fnv(text.as_bytes()).to_string()
 }
 
-/// Compact, sorted, and with the characters escaped that Go's encoder escapes.
+/// Writes compact JSON with sorted members, escaped as by Go's encoder.
 fn canonical(value: &Value, out: &mut String) {
     match value {
         Value::Object(members) => {

@@ -19,7 +19,7 @@ use crate::controllers::kit::events::Events;
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub state: State,
-    /// The table in the status; empty where there is none.
+    /// The table in the status; empty if there is none.
     pub table: String,
     /// The table that the view shows.
     pub active: String,
@@ -27,7 +27,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// The step, in a few words.
+    /// Returns the step in a few words.
     #[must_use]
     pub fn step(&self) -> (&'static str, String) {
         match &self.plan.step {
@@ -46,7 +46,7 @@ impl Planned {
 /// Plans the next pass for a pipeline, without carrying it out.
 ///
 /// # Errors
-/// Whatever keeps a pass from being made; also where there is no such pipeline.
+/// The errors of a pass; also when there is no such pipeline.
 pub async fn planned(
     client: Client,
     settings: Settings,
@@ -60,10 +60,10 @@ pub async fn planned(
     Ok(Planned { state: State::of(&object), table, active, plan: plan(&fetched.seen) })
 }
 
-/// Validates a pipeline's table; none where there is no table to validate.
+/// Validates a pipeline's table; None if there is no table to validate.
 ///
 /// # Errors
-/// Whatever keeps a validation from being made; also where there is no such pipeline.
+/// The errors of a validation; also when there is no such pipeline.
 pub async fn validated(
     client: Client,
     settings: Settings,

@@ -8,7 +8,7 @@ use std::vec;
 use futures::{Stream, StreamExt};
 use uuid::Uuid;
 
-/// Ids that are remembered of each side, to be logged.
+/// The most differing ids of each side that are kept, for the log.
 const MAX_SHOWN: usize = 51;
 
 /// The differences between two sides.
@@ -21,7 +21,7 @@ pub struct Difference {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
     pub count: u64,
-    /// How many the other side has not.
+    /// How many ids the other side does not have.
     pub only: u64,
     /// The first of them, at most 51.
     pub shown: Vec<Uuid>,
@@ -36,7 +36,7 @@ impl Side {
     }
 }
 
-/// Two ids of a side that are not in the order of their bytes, or the same.
+/// Two consecutive ids of a side that are equal or not in order.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq)]
 #[error("ids came out of order: {1} after {0}")]
 pub struct OutOfOrder(pub Uuid, pub Uuid);
@@ -44,7 +44,7 @@ pub struct OutOfOrder(pub Uuid, pub Uuid);
 /// Compares the streams to their ends.
 ///
 /// # Errors
-/// The first of either.
+/// The first error of either stream.
 pub async fn compare<E: From<OutOfOrder>>(
     left: impl Stream<Item = Result<Vec<Uuid>, E>>,
     right: impl Stream<Item = Result<Vec<Uuid>, E>>,
@@ -52,7 +52,7 @@ pub async fn compare<E: From<OutOfOrder>>(
     let (left, right) = (std::pin::pin!(left), std::pin::pin!(right));
     let (mut left, mut right) = (Head::of(left), Head::of(right));
     let mut found = Difference::default();
-    // Both are asked at once at the start: neither database waits for the other to begin.
+    // Both are polled together at the start, so that neither database waits for the other.
     let (first, second) = futures::join!(left.next(&mut found.left), right.next(&mut found.right));
     let (mut l, mut r) = (first?, second?);
     loop {
@@ -86,7 +86,7 @@ pub async fn compare<E: From<OutOfOrder>>(
 
 struct Head<S> {
     stream: S,
-    /// Of the batch that came last, what is left.
+    /// The rest of the last batch.
     ids: vec::IntoIter<Uuid>,
     last: Option<Uuid>,
 }
@@ -138,7 +138,7 @@ mod tests {
         Uuid::from_u128(number)
     }
 
-    /// In batches of none, one, two and three.
+    /// Compares in batches of none, one, two and three ids.
     fn run(left: Vec<Result<Uuid, Error>>, right: Vec<Result<Uuid, Error>>) -> Result<Difference, Error> {
         compare(stream::iter(batches(left)), stream::iter(batches(right))).now_or_never().unwrap()
     }

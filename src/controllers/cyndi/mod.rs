@@ -1,4 +1,4 @@
-//! The controllers of CyndiPipelines: tables of hosts in the databases of applications, filled by Kafka connectors,
+//! Controls CyndiPipelines: tables of hosts in the databases of applications, which are filled by Kafka connectors
 //! and compared with the inventory.
 //!
 //! ```text
@@ -107,7 +107,7 @@ pub use settings::{INSIGHTS, Settings};
 /// Keeps an object until its tables and connectors are removed.
 pub const FINALIZER: &str = "cyndi.cloud.redhat.com/finalizer";
 
-/// What every look at a pipeline is given.
+/// The context of every reconciliation.
 struct Context {
     client: Client,
     settings: Settings,
@@ -163,13 +163,13 @@ pub enum Error {
     Write(#[from] WriteError),
     #[error("cannot read or write what belongs to the pipeline: {}", with_causes(.0))]
     Api(#[from] kube::Error),
-    /// A server that saw a login in a connector, and may have quoted it.
+    /// A server saw a login in a connector, and may have quoted it.
     #[error("cannot write the connector of the pipeline: {told}")]
     Connector { told: Outside, remedy: Remedy },
 }
 
 impl Error {
-    /// The same without `secrets`, which whoever refused a connector may have read in it: an admission policy or a webhook.
+    /// Removes `secrets` from the error: whoever rejected a connector may have read them, an admission policy or a webhook.
     fn hiding(self, secrets: &Secrets) -> Self {
         match self {
             Self::Api(error) => {
@@ -183,7 +183,7 @@ impl Error {
 impl Failure for Error {
     fn remedy(&self) -> Remedy {
         match self {
-            // Nothing tells of these but the next look.
+            // Only the next periodic reconciliation notices that these are resolved.
             Self::Config(_)
             | Self::NoSecret(_)
             | Self::Secret(_)

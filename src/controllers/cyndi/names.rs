@@ -1,4 +1,4 @@
-//! Names of tables, connectors and versions, and their quoting in SQL. Pure.
+//! Parses and creates names of tables, connectors and versions, and quotes them for SQL. Pure.
 //!
 //! INVARIANT: a statement that changes anything contains only names that passed [`Table::parse`]. `LIKE 'hosts_%'`,
 //! which others use, also matches `hostsXforeign`.
@@ -13,7 +13,7 @@ pub const SCHEMA: &str = "inventory";
 pub const VIEW: &str = "hosts";
 /// The role that may read the view.
 pub const READER: &str = "cyndi_reader";
-/// Most digits of a version: those of the largest number of nanoseconds that is told.
+/// The most digits of a version, those of the largest number of nanoseconds.
 const MAX_DIGITS: usize = 20;
 
 /// A version of a pipeline: `1_` and nanoseconds.
@@ -38,7 +38,7 @@ impl Version {
         Table(self.clone())
     }
 
-    /// That of a connector of the application that is called `name`.
+    /// Returns the version of the connector `name` of an application.
     #[must_use]
     pub fn of_connector(name: &str, app: &str) -> Option<Self> {
         let digits = name.strip_prefix("cyndi-")?.strip_prefix(app)?.strip_prefix("-1-")?;
@@ -57,7 +57,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// A table of ours: `^hosts_v1_[0-9]{1,20}$`.
+/// A table of this controller: `^hosts_v1_[0-9]{1,20}$`.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Table(Version);
 
@@ -72,7 +72,7 @@ impl Table {
         &self.0
     }
 
-    /// The name as quoted SQL, with its schema.
+    /// Returns the quoted name with its schema.
     #[must_use]
     pub fn quoted(&self) -> String {
         format!("{}.{}", quoted(SCHEMA), quoted(&self.to_string()))
@@ -85,7 +85,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// `name` as an identifier of SQL, whatever is in it.
+/// Quotes any name as an SQL identifier.
 #[must_use]
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\0', "").replace('"', "\"\""))

@@ -1,4 +1,4 @@
-//! The pipeline controller: creates what a pipeline consists of, keeps it as it should be, and removes it with the
+//! Implements the pipeline controller: creates what a pipeline consists of, keeps it as it should be, and removes it with the
 //! pipeline.
 
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::controllers::kit::controller::{Next, Reconcile};
 use crate::controllers::kit::finalizer::{Cleanup, Finalizer, FinalizerError};
 use crate::controllers::kit::key::Key;
 
-/// The condition of a pipeline that is to go, and cannot.
+/// The condition of a pipeline whose deletion is blocked.
 const CLEANED_UP: &str = "CleanedUp";
 
-/// Until the watch has told of an object what the server knows already.
+/// The wait until the watch reports a version of an object that the server has already.
 const AGAIN: Duration = Duration::from_millis(200);
 
 /// The controller of what belongs to pipelines.
@@ -84,12 +84,12 @@ impl Cleanup for Pipelines {
 
     async fn clean(&self, object: &CyndiPipeline) -> Result<(), Error> {
         let context = &self.0;
-        // What it would find in the database is the other's.
+        // The tables in the database belong to the other pipeline.
         if rival(&context.objects, object).is_some() {
             return Ok(());
         }
         if object.spec.managed_connectors {
-            // Whether the database is there or not: nothing goes on being written.
+            // Connectors are deleted even if the database is unavailable, so that nothing more is written.
             for found in context.connectors.list(object).await? {
                 let deleted = context.connectors.delete(object, &found.name).await;
                 deleted.map_err(|error| error.hiding(&found.secrets()))?;

@@ -26,12 +26,12 @@ pub enum View {
     #[default]
     Missing,
     Shows(Table),
-    /// Something that is no table of ours.
+    /// Something else than a table of this controller.
     Other(String),
 }
 
 impl View {
-    /// The table of ours that it shows.
+    /// Returns the table that it shows, if that belongs to this controller.
     #[must_use]
     pub fn table(&self) -> Option<&Table> {
         match self {
@@ -40,7 +40,7 @@ impl View {
         }
     }
 
-    /// The name in the form of `status.activeTableName`.
+    /// Returns the name for `status.activeTableName`.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -61,11 +61,11 @@ pub struct Seen {
     pub view: View,
     /// The connectors of the pipeline, of any version.
     pub connectors: Vec<Found>,
-    /// The desired connector of the running version; none where connectors are managed by others.
+    /// The desired connector of the running version; None if connectors are managed by others.
     pub wanted: Option<Wanted>,
 }
 
-/// Why a pipeline is built anew.
+/// Why a pipeline is rebuilt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refresh {
     Deviation(String),
@@ -74,7 +74,7 @@ pub enum Refresh {
 }
 
 impl Refresh {
-    /// The note for the event.
+    /// Returns the text of the event.
     #[must_use]
     pub fn note(&self) -> String {
         match self {
@@ -83,7 +83,7 @@ impl Refresh {
         }
     }
 
-    /// The reason for the metric.
+    /// Returns the reason for the metric.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -95,15 +95,15 @@ impl Refresh {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Everything is removed: release the object.
+    /// Everything is removed: remove the finalizer.
     LetGo,
     Start,
     Refresh(Refresh),
-    /// The view is to show this table.
+    /// Switch the view to this table.
     Show(Table),
     /// Restart the failed part of the connector.
     Restart(String),
-    /// The connector is to rest, or to work again.
+    /// Pause the connector, or resume it.
     Pause(bool),
     Nothing,
 }
@@ -118,7 +118,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether anything is made, removed or written.
+    /// Whether anything is created, removed or written.
     #[must_use]
     pub fn changes_something(&self) -> bool {
         let Self { stale_connectors, stale_tables, drop_view, step } = self;
@@ -179,7 +179,7 @@ fn step(seen: &Seen, state: State, current: Option<&Version>) -> Step {
     }
 }
 
-/// Whether something of the connector failed, or it rests where it should work, or the other way round.
+/// Returns the step for a connector that failed, or is paused or running against the spec.
 fn tend(seen: &Seen) -> Step {
     let Some(wanted) = &seen.wanted else { return Step::Nothing };
     let Some(found) = seen.connectors.iter().find(|found| found.name == wanted.name) else {
@@ -192,7 +192,7 @@ fn tend(seen: &Seen) -> Step {
     }
 }
 
-/// How the pipeline differs from what it should be, the first of the checks in their order.
+/// Returns how the pipeline differs from the desired state, the first of the checks in their order.
 #[must_use]
 pub fn deviation(seen: &Seen, status: &CyndiPipelineStatus, version: &Version) -> Option<String> {
     let config = &seen.config.hash;
@@ -216,7 +216,7 @@ pub fn deviation(seen: &Seen, status: &CyndiPipelineStatus, version: &Version) -
     }
 }
 
-/// Whether the view moves to the table that failed to become valid: unless it is strictly further from the inventory.
+/// Whether the view switches to a table that failed to become valid: unless its count is further from the inventory's.
 #[must_use]
 pub fn is_healthier(inventory: u64, new: u64, active: Option<u64>) -> bool {
     active.is_none_or(|active| inventory.abs_diff(new) <= inventory.abs_diff(active))

@@ -1,5 +1,5 @@
-//! Computes the SCRAM-SHA-256 verifier that PostgreSQL stores for a password (RFC 5802). A role's password is set by
-//! that: the password itself would be part of the statement, and so of the server's logs. Pure but for the salt.
+//! Computes the SCRAM-SHA-256 verifier that PostgreSQL stores for a password (RFC 5802). A role's password is set with
+//! that, because the password itself would be part of the statement, and so of the server's logs. Pure but for the salt.
 
 use std::num::NonZeroU32;
 
@@ -7,23 +7,23 @@ use admit_apimachinery::go;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::{digest, hmac, pbkdf2};
 
-/// As PostgreSQL has them by itself.
+/// The defaults of PostgreSQL.
 const SALT: usize = 16;
 const ITERATIONS: NonZeroU32 = NonZeroU32::MIN.saturating_add(4095);
 
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq)]
 pub enum ScramError {
-    /// Others are normalised before they are hashed, each server in its own way.
+    /// Other characters must be normalised before hashing, which servers do differently.
     #[error("only a password of printable ASCII characters can be set")]
     NotAscii,
     #[error("there is no randomness for a salt")]
     NoSalt,
 }
 
-/// The verifier that `ALTER ROLE … PASSWORD` takes in place of `password`. It contains no quotes.
+/// Returns the verifier for `ALTER ROLE … PASSWORD` instead of `password`. It contains no quotes.
 ///
 /// # Errors
-/// [`ScramError`], which has nothing of the password.
+/// [`ScramError`], which contains nothing of the password.
 pub fn verifier(password: &str) -> Result<String, ScramError> {
     let mut salt = [0; SALT];
     SystemRandom::new().fill(&mut salt).map_err(|_| ScramError::NoSalt)?;

@@ -10,13 +10,13 @@ use tokio::sync::broadcast::{self, Sender};
 
 use crate::controllers::kit::key::Key;
 
-/// Wake-ups that wait for a controller that is slow to take them. Those that are lost come with its next look anyway.
+/// The most queued wake-ups for the other controller. Lost ones are covered by its periodic reconciliation.
 const WAITING: usize = 256;
 
-/// Namespace and name of a Secret, and who reads it.
+/// The pipelines that read a Secret, by its namespace and name.
 type Readers = BTreeMap<(String, String), BTreeSet<Key>>;
 
-/// Shared by the controllers of pipelines: one of them watches Secrets, and tells the other.
+/// Shared by both controllers: one of them watches Secrets, and notifies the other.
 #[derive(Clone, Debug)]
 pub(super) struct SecretRefs {
     readers: Arc<Mutex<Readers>>,
@@ -43,18 +43,18 @@ impl SecretRefs {
         });
     }
 
-    /// Who reads a Secret that has changed. The other controller is told as well.
+    /// Returns the pipelines that read a changed Secret, and notifies the other controller.
     pub(super) fn changed(&self, namespace: &str, name: &str) -> Vec<Key> {
         let place = (namespace.to_owned(), name.to_owned());
         let concerned: Vec<Key> = self.readers().get(&place).into_iter().flatten().cloned().collect();
         for key in &concerned {
-            // Nobody listens where only one controller runs.
+            // If only one controller runs, there is no receiver.
             drop(self.told.send(key.clone()));
         }
         concerned
     }
 
-    /// Those who read Secrets that change from now on.
+    /// Returns a stream of pipelines whose Secrets change.
     pub(super) fn changes(&self) -> impl Stream<Item = Key> + Send + use<> {
         stream::unfold(self.told.subscribe(), |mut told| async move {
             loop {

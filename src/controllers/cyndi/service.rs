@@ -37,7 +37,7 @@ const EVENTS: &str = "admit-cyndi";
 
 type Objects = Store<DeserializeGuard<CyndiPipeline>>;
 
-/// Both controllers as members of a set that is managed. They share connections to databases and what they count.
+/// Creates both controllers as members of a manager. They share database connections and metrics.
 #[must_use]
 pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
     let (pools, counts, uses) =
@@ -108,7 +108,7 @@ fn validation(client: &Client) -> Controller<CyndiPipeline> {
     Controller::new(VALIDATION, objects, Selected::default()).when(begun)
 }
 
-/// A change that the pipeline controller looks at: what is asked for, whether it is to go, and what the validation came to.
+/// Returns a hash of what the pipeline controller reacts to: the spec, the deletion, and the result of validation.
 fn moved(object: &CyndiPipeline) -> Option<u64> {
     let status = object.status.as_ref();
     let valid = status.and_then(|status| status.conditions.iter().find(|it| it.type_ == VALID));
@@ -121,7 +121,7 @@ fn moved(object: &CyndiPipeline) -> Option<u64> {
     Some(hash.finish())
 }
 
-/// A change that the validation controller looks at: what is asked for, and a version that begins. Its own writes are none.
+/// Returns a hash of what the validation controller reacts to: the spec, and a new version. Its own writes do not matter.
 fn begun(object: &CyndiPipeline) -> Option<u64> {
     let mut hash = DefaultHasher::new();
     object.metadata.generation.hash(&mut hash);
@@ -129,7 +129,7 @@ fn begun(object: &CyndiPipeline) -> Option<u64> {
     Some(hash.finish())
 }
 
-/// The global ConfigMap is every pipeline's.
+/// Returns the pipelines that a ConfigMap configures; all for the global one.
 fn configured(map: &PartialObjectMeta<ConfigMap>, objects: &Objects) -> Vec<Key> {
     let namespace = map.namespace();
     let all = namespace.as_deref() == Some(GLOBAL_NAMESPACE);

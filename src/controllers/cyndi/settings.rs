@@ -1,4 +1,4 @@
-//! The settings of the controllers of CyndiPipelines.
+//! Defines the settings of the controllers of CyndiPipelines.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::strimzi::Strimzi;
 use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::fence::Fence;
 
-/// What hosts with an insights id have in an inventory of the time of the first version.
+/// The condition for hosts with an insights id, in the inventory of the first version.
 pub const INSIGHTS: &str = "canonical_facts ? 'insights_id'";
 
 #[derive(Clone, Debug)]
@@ -20,9 +20,9 @@ pub struct Settings {
     pub ephemeral: bool,
     /// The condition, in SQL, for hosts of the inventory with an insights id.
     pub insights: String,
-    /// Kafka Connect itself, where its connectors are not Strimzi's objects.
+    /// Kafka Connect's REST interface, if connectors are not Strimzi objects.
     pub connect: Option<Connect>,
-    /// What keeps a process that does not lead any more from writing, where one is elected: to databases and Kafka Connect, too.
+    /// Prevents a former leader from writing, also to databases and to Kafka Connect; None without leader election.
     pub fence: Option<Fence>,
     pub clock: Clock,
 }
@@ -40,7 +40,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The connectors of the backend that is set.
+    /// Returns the configured backend.
     pub(super) fn connectors(&self, client: &Client) -> Arc<dyn Connectors> {
         match &self.connect {
             Some(connect) => Arc::new(connect.clone().of(client, self.fence.clone())),

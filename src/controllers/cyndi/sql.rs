@@ -1,8 +1,8 @@
 //! Builds SQL statements, and checks those that users wrote with a lexer. Pure.
 //!
-//! What an administrator or an owner of a pipeline writes is run with the rights of a database's owner. So it is
-//! checked before: a script of indexes must be nothing but `CREATE [UNIQUE] INDEX` on the new table, and a condition
-//! must be one expression that ends where it began. What the lexer does not know is refused, never passed on.
+//! SQL of an administrator or of a pipeline's owner is run with the permissions of the database's owner. So it is
+//! checked before: a script of indexes may contain only `CREATE [UNIQUE] INDEX` on the new table, and a condition
+//! must be a single expression. Whatever the lexer does not recognise is rejected.
 
 mod lexer;
 #[cfg(test)]
@@ -13,19 +13,19 @@ use super::config::Config;
 use super::crd::CyndiPipelineSpec;
 use super::names::{READER, SCHEMA, Table, VIEW, quoted};
 
-/// Most of a statement that an error quotes.
+/// How much of a statement an error quotes.
 const MAX_QUOTED: usize = 200;
-/// Where the name of the new table stands in a script.
+/// The placeholder for the new table in a script.
 const PLACE: &str = "{{.TableName}}";
 
-/// The columns of a table; `last_check_in` came last, and stays there.
+/// The columns of a table; `last_check_in` was added last, and stays at the end.
 const COLUMNS: &str = "\
 id uuid PRIMARY KEY, account varchar(10), display_name varchar(200) NOT NULL, tags jsonb NOT NULL, \
 updated timestamptz NOT NULL, created timestamptz NOT NULL, stale_timestamp timestamptz NOT NULL, system_profile jsonb NOT NULL, \
 insights_id uuid, reporter varchar(255) NOT NULL, per_reporter_staleness jsonb NOT NULL, org_id varchar(36), groups jsonb, \
 last_check_in timestamptz NOT NULL";
 
-/// What the view shows.
+/// The columns of the view.
 const VIEW_COLUMNS: &str = "\
 id, account, display_name, created, updated, stale_timestamp, stale_timestamp + INTERVAL '7' DAY AS stale_warning_timestamp, \
 stale_timestamp + INTERVAL '14' DAY AS culled_timestamp, tags, system_profile, insights_id, reporter, per_reporter_staleness, org_id, \
@@ -47,7 +47,7 @@ const INDEXES: [(&str, &str, &str); 12] = [
     ("groups", "gin", "groups jsonb_path_ops"),
 ];
 
-/// Why a text is not sent to a database. It names the statement.
+/// Why a text is not sent to a database. The error names the statement.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum SqlError {
     #[error("{what} has more than {MAX_TEXT} bytes")]
@@ -64,10 +64,10 @@ pub enum SqlError {
     NoCondition { what: &'static str, text: String },
 }
 
-/// The statements that make `table`, in their order.
+/// Returns the statements that create `table`, in their order.
 ///
 /// # Errors
-/// [`SqlError`] where the spec or the ConfigMap has a script of its own that is more than it may be.
+/// [`SqlError`] when a script of the spec or the ConfigMap contains more than is allowed.
 pub fn make_table(table: &Table, config: &Config, spec: &CyndiPipelineSpec) -> Result<Vec<String>, SqlError> {
     let mut statements = match &config.table {
         Some(script) => own_table(table, script)?,
@@ -84,7 +84,7 @@ pub fn make_table(table: &Table, config: &Config, spec: &CyndiPipelineSpec) -> R
     Ok(statements)
 }
 
-/// The statements that have the view show `table`; `anew` where its columns differ and it has to be made again.
+/// Returns the statements that make the view show `table`; `anew` drops it first, because its columns differ.
 #[must_use]
 pub fn show(table: &Table, anew: bool) -> Vec<String> {
     let view = view();
@@ -98,7 +98,7 @@ pub fn show(table: &Table, anew: bool) -> Vec<String> {
     statements
 }
 
-/// The view as SQL has it.
+/// Returns the quoted name of the view.
 #[must_use]
 pub fn view() -> String {
     format!("{}.{}", quoted(SCHEMA), quoted(VIEW))
@@ -107,7 +107,7 @@ pub fn view() -> String {
 /// Selects the inventory's hosts that belong into the table: `FROM` and `WHERE` of a query with the alias `h`.
 ///
 /// # Errors
-/// [`SqlError`] where a filter is more than a condition.
+/// [`SqlError`] when a filter is more than a condition.
 pub fn hosts_of_inventory(
     config: &Config,
     spec: &CyndiPipelineSpec,
@@ -144,7 +144,7 @@ pub fn hosts_of_inventory(
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
     rest: String,
-    /// A join may bring a host more than once.
+    /// Whether a join may return a host more than once.
     joined: bool,
 }
 
@@ -161,7 +161,7 @@ impl Selection {
         format!("SELECT count({what}) {}", self.rest)
     }
 
-    /// Streams the ids in the order of their bytes, which no collation touches.
+    /// Returns a COPY statement for the ids in the order of their bytes, independent of collations.
     #[must_use]
     pub fn ids(&self) -> String {
         let distinct = if self.joined { "DISTINCT " } else { "" };
@@ -198,17 +198,17 @@ fn own_indexes(table: &Table, what: &'static str, script: &str) -> Result<Vec<St
 }
 
 fn placed(table: &Table, script: &str) -> String {
-    // Go's templates take blanks inside the braces.
+    // Go templates allow blanks inside the braces.
     script.replace("{{ .TableName }}", PLACE).replace(PLACE, &table.to_string())
 }
 
-/// The statement, if it makes an index of `table`.
+/// Returns the statement, if it creates an index of `table`.
 fn index(table: &Table, what: &'static str, statement: Statement) -> Result<String, SqlError> {
     let mut words = Words(&statement.tokens);
     let mut begins = words.word("create");
     words.word("unique");
     begins &= words.word("index");
-    // Outside of a transaction only, which the table is made in.
+    // Not possible within a transaction, which creates the table.
     let concurrently = words.word("concurrently");
     if words.word("if") {
         words.word("not");
@@ -223,7 +223,7 @@ fn index(table: &Table, what: &'static str, statement: Statement) -> Result<Stri
     }
 }
 
-/// Refuses what is more than one expression or clause.
+/// Rejects a text that is more than one expression or clause.
 fn condition(what: &'static str, text: &str) -> Result<(), SqlError> {
     let statements = split(what, text)?;
     let [statement] = statements.as_slice() else {
@@ -238,7 +238,7 @@ fn condition(what: &'static str, text: &str) -> Result<(), SqlError> {
             Token::Word(_) | Token::Quoted(_) | Token::Literal | Token::Sign(_) => {}
         }
     }
-    // A `;` at the end was read as the end of a statement; it may not stand in the middle of ours.
+    // A `;` at the end was parsed as the end of a statement; it must not appear in the middle of the query.
     if depth == 0 && statement.text.len() == text.trim().len() {
         Ok(())
     } else {

@@ -1,4 +1,4 @@
-//! The state of a pipeline, derived from its object, and the status changes between states. Pure.
+//! Derives the state of a pipeline from its object, and computes the status changes between states. Pure.
 //!
 //! ```text
 //!  NEW ──► INITIAL_SYNC ──► VALID ◄──► INVALID
@@ -12,12 +12,12 @@ use super::crd::{CyndiPipeline, CyndiPipelineStatus};
 use super::names::{Table, Version};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 
-/// The type of the condition that says whether a table matches the inventory.
+/// The condition that says whether a table matches the inventory.
 pub const VALID: &str = "Valid";
 pub const SUCCEEDED: &str = "ValidationSucceeded";
 pub const FAILED: &str = "ValidationFailed";
 const NEW_REASON: &str = "New";
-/// Hosts of a table that was not looked at yet.
+/// The host count of a table that was not validated yet.
 const NOT_COUNTED: i64 = -1;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,7 +27,7 @@ pub enum State {
     Valid,
     InitialSync,
     Invalid,
-    /// A status that this program never writes; only a refresh leads out of it.
+    /// A status that this program never writes; only a rebuild leads out of it.
     Unknown,
 }
 
@@ -65,19 +65,19 @@ impl State {
 }
 
 impl CyndiPipelineStatus {
-    /// The version that is being built or runs; none where there is none, or none of ours.
+    /// Returns the version that is being built or runs; None if there is none, or it is invalid.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         Version::parse(&self.pipeline_version)
     }
 
-    /// The table of that version.
+    /// Returns the table of that version.
     #[must_use]
     pub fn table(&self) -> Option<Table> {
         self.version().map(|version| version.table())
     }
 
-    /// The status of a pipeline whose `version` is being filled for the first time.
+    /// Returns the status of a pipeline whose `version` is being filled for the first time.
     #[must_use]
     pub fn started(&self, version: &Version, app: &str, hashes: (&str, &str), now: Timestamp) -> Self {
         let (config, spec) = hashes;
@@ -96,7 +96,7 @@ impl CyndiPipelineStatus {
         next
     }
 
-    /// The status of a pipeline that is to be built anew. Names stay, and so does what the view shows.
+    /// Returns the status of a pipeline that will be rebuilt. Names stay, and so does what the view shows.
     #[must_use]
     pub fn reset(&self, now: Timestamp) -> Self {
         let mut next = Self {
@@ -115,7 +115,7 @@ impl CyndiPipelineStatus {
         conditions::set(&mut self.conditions, statement, None, now);
     }
 
-    /// The status after a validation with the result `valid` and `message`.
+    /// Returns the status after a validation with the result `valid` and `message`.
     #[must_use]
     pub fn validated(&self, valid: bool, message: &str, hosts: i64, now: Timestamp) -> Self {
         let mut next = self.clone();
@@ -174,7 +174,7 @@ mod tests {
             deleted.metadata.deletion_timestamp = Some(Time(NOW));
             assert_eq!(State::of(&deleted), State::Removed);
         }
-        // Valid goes before what says that the first sync is under way.
+        // Valid takes precedence over the initial sync.
         let both = CyndiPipelineStatus { initial_sync_in_progress: true, ..valid };
         assert_eq!(of(&both), State::Valid);
     }

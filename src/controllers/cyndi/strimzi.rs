@@ -1,7 +1,7 @@
 //! Manages connectors as KafkaConnector objects, which Strimzi turns into connectors of Kafka Connect.
 //!
-//! Strimzi serves v1beta2, v1 or both, and will drop the older one: which one to use is looked up, and looked up
-//! again when it is gone.
+//! Strimzi serves v1beta2, v1 or both, and will drop the older one: the served version is discovered, and again
+//! when it is gone.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -27,16 +27,16 @@ use crate::telemetry::Secrets;
 
 pub const GROUP: &str = "kafka.strimzi.io";
 const KIND: &str = "KafkaConnector";
-/// Connectors of one pipeline: two, or some more that a crash left. A list of more is not one of ours.
+/// The page size for a pipeline's connectors: there are two, or some more after crashes. A longer list is not from this controller.
 const MAX_LISTED: u32 = 500;
-/// How soon it is seen that Strimzi was installed: at first, and later.
+/// The first and the longest wait for checking whether Strimzi was installed.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
-/// How soon the watch follows when a version is taken away: somebody upgraded Strimzi, and pipelines are looked at every two minutes
-/// all the same.
+/// How soon the watch notices that a version is not served any more after an upgrade of Strimzi; pipelines are reconciled every two
+/// minutes all the same.
 const WATCHED: Duration = Duration::from_mins(5);
 
-/// Versions that are known, the older first: clusters that serve both store it.
+/// The known versions, the older first: clusters that serve both store that one.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Version {
     V1Beta2,
@@ -53,7 +53,7 @@ impl Version {
         }
     }
 
-    /// Which one is served, if any.
+    /// Discovers which version is served, if any.
     async fn served(client: &Client) -> Result<Option<Self>, kube::Error> {
         for version in Self::ALL {
             let group = format!("{GROUP}/{}", version.as_str());
@@ -74,7 +74,7 @@ impl Version {
     }
 }
 
-/// The kind, for watches of its metadata alone.
+/// The kind, for watches of its metadata only.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, Serialize)]
 #[kube(
     group = "kafka.strimzi.io",
@@ -86,7 +86,7 @@ impl Version {
 )]
 pub struct KafkaConnectorSpec {}
 
-/// The same of Strimzi's later releases.
+/// The same for Strimzi's later releases.
 mod v1 {
     use kube::CustomResource;
     use serde::{Deserialize, Serialize};
@@ -103,7 +103,7 @@ mod v1 {
     pub(super) struct KafkaConnectorSpec {}
 }
 
-/// The metadata of pipelines' connectors as they change, come and go, in whichever version is served, from when it is.
+/// Watches the metadata of pipelines' connectors in the served version, as soon as there is one.
 pub(super) fn changes(client: Client) -> impl Stream<Item = ObjectMeta> + Send {
     let epochs = stream::unfold(client, |client| async move {
         let version = installed(&client).await;
@@ -120,7 +120,7 @@ pub(super) fn changes(client: Client) -> impl Stream<Item = ObjectMeta> + Send {
 async fn installed(client: &Client) -> Version {
     let mut wait = GrowingWait::new(FIRST_WAIT, LONGEST_WAIT);
     loop {
-        // What it is that fails is told by the looks at pipelines.
+        // Errors are reported by reconciliations.
         if let Ok(Some(version)) = Version::served(client).await {
             return version;
         }
@@ -150,10 +150,10 @@ where
     changed.boxed()
 }
 
-/// The KafkaConnectors of a cluster.
+/// Manages the KafkaConnectors of a cluster.
 pub(super) struct Strimzi {
     client: Client,
-    /// Which version was found to be served.
+    /// The discovered version.
     served: Mutex<Option<Version>>,
 }
 
@@ -186,7 +186,7 @@ impl Strimzi {
         let params = ListParams::default().labels(&format!("{OWNER}={owner}")).limit(MAX_LISTED);
         let mut listed = self.api(pipeline).await?.list(&params).await;
         if matches!(&listed, Err(kube::Error::Api(status)) if status.code == 404) {
-            // Not served any more in the version that was found.
+            // The discovered version is not served any more.
             *self.served() = None;
             listed = self.api(pipeline).await?.list(&params).await;
         }
@@ -240,7 +240,7 @@ impl Connectors for Strimzi {
         .boxed()
     }
 
-    /// Strimzi starts what failed again itself, where it is told to; none of ours is found to be restartable.
+    /// Strimzi restarts failed connectors by itself if configured, so none is reported as restartable.
     fn restart<'a>(&'a self, _: &'a CyndiPipeline, _: &'a str) -> Done<'a> {
         async { Ok(()) }.boxed()
     }

@@ -1,8 +1,8 @@
 //! Changes the database of an application: creates and drops tables, and switches the view.
 //!
-//! Each change is one transaction, which is rolled back when this process is no longer the leader: a process that was stopped
-//! in the middle of it must not commit after another one has taken over. Nothing is dropped together with what depends on it:
-//! a table that somebody else's view uses stays, and the error says so.
+//! Each change is one transaction, which is rolled back if this process is no longer the leader: a process that was suspended
+//! in the middle of it must not commit after another one has taken over. Nothing is dropped with CASCADE:
+//! a table that a foreign view uses stays, and the error says so.
 
 use std::time::Duration;
 
@@ -17,14 +17,13 @@ use super::sql::{self, Selection};
 use crate::controllers::kit::fence::Fence;
 use crate::telemetry::Secrets;
 
-/// Longest that readers of the view wait because it is about to move: who holds it longer is waited for in another attempt, with
-/// nobody behind us.
+/// How long queries of the view may be blocked by switching it: if somebody holds a lock for longer, the switch is retried later.
 const VIEW_LOCK: Duration = Duration::from_millis(90);
-/// Attempts to move the view in one pass, and the wait between them.
+/// The number of attempts to switch the view in one pass, and the wait between them.
 const VIEW_ATTEMPTS: u32 = 5;
 const VIEW_WAIT: Duration = Duration::from_millis(200);
 
-/// Tables of ours; the pattern has no wildcard that a foreign name could match.
+/// Selects this controller's tables; the pattern has no wildcard that a foreign name could match.
 const TABLES: &str = "\
 SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
 WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND c.relname ~ '^hosts_v1_[0-9]+$' ORDER BY 1";
@@ -33,7 +32,7 @@ const KIND: &str = "\
 SELECT c.relkind::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
 WHERE n.nspname = $1 AND c.relname = $2";
 
-/// What the view reads, by what the server itself goes by: `information_schema` leaves out tables that another role owns.
+/// Selects what the view reads from the system catalog: `information_schema` omits tables of other roles.
 const SHOWN: &str = "\
 SELECT DISTINCT tn.nspname::text, t.relname::text FROM pg_catalog.pg_depend d \
 JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid \
@@ -45,10 +44,10 @@ WHERE d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.refclassid 
 AND vn.nspname = $1 AND v.relname = $2 AND v.relkind = 'v' AND t.oid <> v.oid ORDER BY 1, 2";
 
 impl Database {
-    /// The tables of ours.
+    /// Lists this controller's tables.
     ///
     /// # Errors
-    /// As all of these: when the database does not do it.
+    /// When the database fails, as for all of these.
     pub async fn tables(&mut self) -> Result<Vec<Table>, DatabaseError> {
         let secrets = self.secrets();
         let rows = asked("list the tables", &secrets, self.client()?.query(TABLES, &[&SCHEMA])).await?;
@@ -58,7 +57,7 @@ impl Database {
     /// Returns the table that the view shows.
     ///
     /// # Errors
-    /// Also where something else has its name.
+    /// Also when something else has its name.
     pub async fn view(&mut self) -> Result<View, DatabaseError> {
         let secrets = self.secrets();
         let client = self.client()?;
@@ -85,10 +84,10 @@ impl Database {
         })
     }
 
-    /// Makes a table, with its indexes and rights, or nothing of it.
+    /// Creates a table with its indexes and privileges in one transaction.
     ///
     /// # Errors
-    /// Also for a schema or a role that is missing.
+    /// Also when a schema or a role is missing.
     pub async fn make(&mut self, statements: &[String]) -> Result<(), DatabaseError> {
         let (secrets, fence) = (self.secrets(), self.fence());
         let client = self.client()?;
@@ -99,10 +98,10 @@ impl Database {
         asked(doing, &secrets, transaction.commit()).await
     }
 
-    /// Switches the view to `table`. At every moment it shows this one or the one before.
+    /// Switches the view to `table`. At every moment it shows this table or the previous one.
     ///
     /// # Errors
-    /// Also while somebody holds the view for too long.
+    /// Also when somebody holds a lock on the view for too long.
     pub async fn show(&mut self, table: &Table) -> Result<(), DatabaseError> {
         let mut anew = false;
         for _ in 1..VIEW_ATTEMPTS {
@@ -130,7 +129,7 @@ impl Database {
     /// Drops a table that no view uses.
     ///
     /// # Errors
-    /// Also where something depends on it.
+    /// Also when something depends on it.
     pub async fn drop_table(&mut self, table: &Table) -> Result<(), DatabaseError> {
         let statement = format!("DROP TABLE IF EXISTS {}", table.quoted());
         self.one("drop a table", &statement).await
@@ -139,15 +138,15 @@ impl Database {
     /// Drops the view.
     ///
     /// # Errors
-    /// Also where something depends on it.
+    /// Also when something depends on it.
     pub async fn drop_view(&mut self) -> Result<(), DatabaseError> {
         self.one("drop the view inventory.hosts", &format!("DROP VIEW IF EXISTS {}", sql::view())).await
     }
 
-    /// Gives a role a password, by what the server stores of it.
+    /// Sets the password of a role by its verifier.
     ///
     /// # Errors
-    /// Also for a role that may not change its own.
+    /// Also when the role may not change its own password.
     pub async fn set_password(&mut self, role: &str, verifier: &str) -> Result<(), DatabaseError> {
         let statement = format!("ALTER ROLE {} PASSWORD '{verifier}'", quoted(role));
         self.one("set the password of a role", &statement).await
@@ -159,10 +158,10 @@ impl Database {
         asked(doing, &secrets, self.client()?.execute(statement, &[])).await.map(drop)
     }
 
-    /// How many rows are meant; nothing is changed, whatever the conditions of a filter do.
+    /// Counts the selected rows in a read-only transaction, whatever a filter's conditions do.
     ///
     /// # Errors
-    /// Also for conditions that do not work.
+    /// Also when a condition fails.
     pub async fn count(&mut self, selection: &Selection) -> Result<u64, DatabaseError> {
         let secrets = self.secrets();
         let client = self.client()?;
@@ -174,7 +173,7 @@ impl Database {
     }
 }
 
-/// How many rows are meant, in a transaction that is under way.
+/// Counts the selected rows in an open transaction.
 pub(super) async fn counted(
     transaction: &Transaction<'_>,
     selection: &Selection,
@@ -185,7 +184,7 @@ pub(super) async fn counted(
     Ok(count.max(0).unsigned_abs())
 }
 
-/// Each for itself, as the extended protocol has it: what looks like one statement is one.
+/// Executes each statement with the extended protocol, so that one text cannot contain several statements.
 async fn all(
     transaction: &Transaction<'_>,
     doing: &'static str,

@@ -1,4 +1,4 @@
-//! TLS for connections to databases: the `sslmode`s of libpq, implemented with rustls.
+//! Configures TLS for connections to databases: the `sslmode`s of libpq, implemented with rustls.
 //!
 //! `require` encrypts without verifying the server, unless a file of authorities is given: then it is `verify-ca`, as
 //! in libpq.
@@ -16,7 +16,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootC
 use super::config::SslMode;
 use crate::outside;
 
-/// Why no connection can be secured as configured.
+/// Why TLS cannot be configured.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     #[error("db.ssl.mode {0} needs db.ssl.root.cert: a PEM file with the authorities of the database")]
@@ -27,7 +27,7 @@ pub enum TlsError {
     Setup(#[from] Error),
 }
 
-/// The configuration for a mode; it is not used where the mode is `disable`.
+/// Creates the configuration for a mode; it is not used if the mode is `disable`.
 pub(super) fn config(mode: SslMode, root: Option<&str>) -> Result<ClientConfig, TlsError> {
     let provider = Arc::new(ring::default_provider());
     let builder =
@@ -49,8 +49,8 @@ pub(super) fn config(mode: SslMode, root: Option<&str>) -> Result<ClientConfig, 
     Ok(kept_small(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
 }
 
-/// Without room for sessions to be resumed, which takes more than all else that is kept of a database: a connection stays for hours, and
-/// its successor is another login anyway.
+/// Disables session resumption, whose cache takes more memory than the rest of a connection: connections stay for hours, and a
+/// new one has to log in anyway.
 fn kept_small(mut config: ClientConfig) -> ClientConfig {
     config.resumption = Resumption::disabled();
     config
@@ -74,11 +74,11 @@ fn verifier(
         .map_err(|error| unreadable(error.to_string()))
 }
 
-/// Servers whatever their name: those with a certificate of a known authority, as `sslmode=verify-ca` asks, or whoever has
-/// a key, as `sslmode=require` asks.
+/// Accepts servers with any name: those with a certificate of a known authority for `sslmode=verify-ca`, or any certificate
+/// for `sslmode=require`.
 #[derive(Debug)]
 struct AnyName {
-    /// None where the certificate is nobody's business.
+    /// None if the certificate is not verified.
     authorities: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }
@@ -93,7 +93,7 @@ impl ServerCertVerifier for AnyName {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
-        // The chain is looked at before the name is.
+        // The chain is verified before the name, so a name error means that the chain is valid.
         match authorities.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
             Err(Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },

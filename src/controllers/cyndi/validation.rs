@@ -18,10 +18,10 @@ use super::tables::counted;
 use super::verdict::Verdict;
 use crate::telemetry::Secrets;
 
-/// For a whole validation: fifty million ids take minutes, and one that takes longer than this is stuck.
+/// The time limit of a validation: fifty million ids take minutes.
 const VALIDATION: Duration = Duration::from_mins(30);
 const DOING: &str = "compare hosts";
-/// Ids that are handed on together, at most: one by one each of ten millions would pay for a step of a stream.
+/// The most ids in a batch: single ids of ten millions would each cost a step of a stream.
 const BATCH: usize = 1024;
 
 /// One side of the comparison: a database, and the selection of its rows.
@@ -34,7 +34,7 @@ pub struct Source<'a> {
 /// Compares the inventory with the table.
 ///
 /// # Errors
-/// [`DatabaseError`] when either database does not tell all of it: that is no failed validation. Connections are given up then.
+/// [`DatabaseError`] when a database does not return everything: that is not a failed validation. The connections are closed then.
 pub async fn validate(
     inventory: Source<'_>,
     table: Source<'_>,
@@ -80,7 +80,7 @@ async fn both(
     Ok(verdict)
 }
 
-/// A transaction that changes nothing and sees one moment of the database.
+/// Starts a read-only transaction on a snapshot of the database.
 async fn snapshot<'a>(
     database: &'a mut Database,
     secrets: &Secrets,
@@ -95,7 +95,7 @@ async fn snapshot<'a>(
     let bound = VALIDATION.as_millis();
     let longer = format!("SET LOCAL statement_timeout = {bound}");
     asked(DOING, secrets, transaction.execute(&longer, &[])).await?;
-    // One side may wait for the other, which has much more to tell.
+    // One side may be idle while it waits for the other, which has much more data.
     let longer = format!("SET LOCAL idle_in_transaction_session_timeout = {bound}");
     asked(DOING, secrets, transaction.execute(&longer, &[])).await?;
     Ok(transaction)
@@ -115,14 +115,14 @@ async fn ids<'a>(
 }
 
 struct Reading<'a> {
-    /// None once it has ended: it is not to be asked again.
+    /// None after its end, since it must not be polled again.
     copy: Option<Pin<Box<CopyOutStream>>>,
     decoder: Decoder,
     secrets: &'a Secrets,
 }
 
 impl Reading<'_> {
-    /// The ids that have come, once there are any.
+    /// Returns the next batch of ids; None at the end.
     async fn batch(&mut self) -> Result<Option<Vec<Uuid>>, DatabaseError> {
         let Some(copy) = &mut self.copy else { return Ok(None) };
         let mut ids = Vec::with_capacity(BATCH);
@@ -133,7 +133,7 @@ impl Reading<'_> {
             if ids.len() >= BATCH {
                 return Ok(Some(ids));
             }
-            // Each row is a message: one that is there already needs no timer.
+            // Each row is a message: if one has arrived already, no timer is needed.
             let come = match copy.next().now_or_never() {
                 Some(come) => {
                     come.transpose().map_err(|error| DatabaseError::of(DOING, &error, self.secrets))?

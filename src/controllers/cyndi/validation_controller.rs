@@ -1,4 +1,4 @@
-//! The validation controller: compares each table with the inventory and reports whether it is valid.
+//! Implements the validation controller: compares each table with the inventory and reports whether it is valid.
 
 use kube::ResourceExt;
 use tracing::info;
@@ -15,7 +15,7 @@ use super::{Context, Error};
 use crate::controllers::kit::controller::{Next, Reconcile};
 use crate::controllers::kit::events::Notice;
 
-/// The controller of what pipelines are worth.
+/// The controller that validates tables.
 #[derive(Debug)]
 pub(super) struct Validating(pub(super) std::sync::Arc<Context>);
 
@@ -27,7 +27,7 @@ impl Reconcile for Validating {
         let context = &self.0;
         let state = State::of(object);
         let version = object.status.as_ref().and_then(CyndiPipelineStatus::version);
-        // Those of the pipeline controller alone.
+        // Other states are handled by the pipeline controller alone.
         let (State::InitialSync | State::Valid | State::Invalid, Some(version)) = (state, version) else {
             return Ok(Next::Settled);
         };
@@ -74,7 +74,7 @@ async fn tell(context: &Context, object: &CyndiPipeline, before: State, verdict:
     }
     let notice = match (verdict.valid, before) {
         (true, State::Invalid) => ("Valid", "Pipeline is valid again".to_owned()),
-        // The view moves to a table that is valid for the first time, and that is told.
+        // The switch of the view to a newly valid table has an event of its own.
         (true, _) => return,
         (false, _) => ("ValidationFailed", verdict.message()),
     };

@@ -1,29 +1,29 @@
-//! The verdict of a validation: by counts first, then by ids; thresholds, and the messages for them. Pure.
+//! Decides the result of a validation: by counts first, then by ids; with thresholds and messages. Pure.
 
 use super::merge::Difference;
 
-/// Share of the hosts beyond which the counts alone say that a table is wrong: nothing of it is worth comparing.
+/// The share of hosts by which the counts may differ at most before ids are compared: beyond that the table is wrong anyway.
 const HOPELESS: f64 = 0.5;
 
 /// The result of a validation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     pub valid: bool,
-    /// Hosts of the inventory that belong into the table, and of the table.
+    /// The number of selected hosts in the inventory, and of those in the table.
     pub inventory: u64,
     pub table: u64,
-    /// Hosts that are on one side only.
+    /// The number of hosts on one side only.
     pub mismatches: u64,
-    /// The number of mismatches, in percent of the inventory's hosts.
+    /// The number of mismatches as a percentage of the inventory's hosts.
     pub percent: f64,
-    /// Percent that may be.
+    /// The tolerated percentage.
     pub threshold: i64,
-    /// The ids on one side only, where they were compared.
+    /// The ids on one side only, if they were compared.
     pub difference: Option<Difference>,
 }
 
 impl Verdict {
-    /// The verdict by the counts alone, where they differ too much.
+    /// Decides by the counts alone if they differ too much; otherwise None.
     #[must_use]
     pub fn by_counts(inventory: u64, table: u64, threshold: i64) -> Option<Self> {
         let mismatches = inventory.abs_diff(table);
@@ -39,7 +39,7 @@ impl Verdict {
         })
     }
 
-    /// The verdict by the ids: of the inventory on the left, of the table on the right.
+    /// Decides by the ids: the inventory is on the left, the table on the right.
     #[must_use]
     pub fn by_ids(difference: Difference, threshold: i64) -> Self {
         let (inventory, table) = (difference.left.count, difference.right.count);
@@ -49,7 +49,7 @@ impl Verdict {
         Self { valid, inventory, table, mismatches, percent, threshold, difference: Some(difference) }
     }
 
-    /// The message for the condition.
+    /// Returns the message of the condition.
     #[must_use]
     pub fn message(&self) -> String {
         let (how, hosts, percent) =
@@ -62,7 +62,7 @@ fn percent(mismatches: u64, of: u64) -> f64 {
     as_float(mismatches) / as_float(of.max(1)) * 100.0
 }
 
-/// Nobody has so many hosts that a bit would be lost.
+/// Converts a count, limited to 32 bits, which is more than any number of hosts.
 fn as_float(count: u64) -> f64 {
     u32::try_from(count).map_or(f64::from(u32::MAX), f64::from)
 }

@@ -1,4 +1,4 @@
-//! The runs of this process: the progress of each, and how to stop it.
+//! Tracks the runs of this process: the progress of each, and how to stop it.
 //!
 //! A run is set up in two steps. [`Runs::prepare`] returns a [`Permit`], kept by the pipeline, and a [`Slot`], kept
 //! by the run's task. The task does nothing until the permit is released, which happens once the API server has
@@ -29,7 +29,7 @@ struct Entry {
 }
 
 impl Runs {
-    /// An empty registry and the stream of DataGathers that its runs wake.
+    /// Creates an empty registry, and the stream of DataGathers whose runs need a reconciliation.
     pub fn new() -> (Self, Wakeups) {
         let (wake, wakeups) = mpsc::unbounded_channel();
         (Self { entries: Arc::default(), wake }, wakeups)
@@ -39,7 +39,7 @@ impl Runs {
         self.lock().get(of).map_or(Activity::Idle, |entry| entry.activity.clone())
     }
 
-    /// Registers work for the object `of`, in place of what was registered for it.
+    /// Registers work for the object `of`, replacing earlier work for it.
     pub fn prepare(&self, of: &Key, activity: Activity) -> (Permit, Slot) {
         let (release, released) = oneshot::channel();
         let cancel = CancellationToken::new();
@@ -57,7 +57,7 @@ impl Runs {
         }
     }
 
-    /// Declares gatherings that have not ended interrupted: nothing runs them any more. Whose they are, also of those
+    /// Marks gatherings that have not ended as interrupted. Returns the objects of all gatherings, also of those
     /// that have ended, whose last status may not be written yet.
     pub fn interrupt(&self) -> Vec<Key> {
         let mut gatherings = Vec::new();
@@ -76,7 +76,7 @@ impl Runs {
     }
 }
 
-/// The right to begin; released by the pipeline, or void.
+/// The permission to start; released by the pipeline, or dropped.
 #[derive(Debug)]
 pub struct Permit {
     release: Option<oneshot::Sender<()>>,
@@ -88,7 +88,7 @@ impl Permit {
     /// Starts the run.
     pub fn release(mut self) {
         if let Some(release) = self.release.take() {
-            // A task that is gone already has nothing to begin.
+            // The task may have ended already.
             let _ = release.send(());
         }
     }
@@ -149,7 +149,7 @@ impl Sink {
         } else {
             return;
         }
-        // Nobody listens any more once the controller has stopped.
+        // The receiver is gone after the controller has stopped.
         let _ = self.runs.wake.send(self.of.clone());
     }
 }

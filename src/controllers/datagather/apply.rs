@@ -14,7 +14,7 @@ use super::settings::RunnerKind;
 use super::{Context, Error, execute, job, stale_jobs};
 use crate::controllers::kit::key::Key;
 
-/// Work that is set up.
+/// Work that is prepared.
 #[derive(Debug)]
 pub struct Applied {
     /// Releases the work; if it is dropped, the work never starts.
@@ -22,7 +22,7 @@ pub struct Applied {
 }
 
 /// # Errors
-/// [`Error::Stopping`] when the process takes no more work, [`Error::Api`] when a Job cannot be created.
+/// [`Error::Stopping`] when the process accepts no more work, [`Error::Api`] when a Job cannot be created.
 pub async fn apply(
     context: &Context,
     fetched: &Fetched,
@@ -69,8 +69,8 @@ pub async fn apply(
     Ok(Plan { status, notices, again, work: Applied { permit } })
 }
 
-/// A Job that exists already is looked at by the next reconciliation, which tells ours from a stranger's. Inside is what becomes of
-/// a DataGather that can have none.
+/// Creates the Job. One that exists already is checked by the next reconciliation, which distinguishes foreign Jobs. The inner error
+/// is the plan for a DataGather that can have no Job.
 async fn create_job(context: &Context, fetched: &Fetched) -> Result<Result<(), Plan<Prepared>>, Error> {
     let RunnerKind::Job(settings) = &context.settings().runner else { return Ok(Ok(())) };
     let object = &fetched.object;

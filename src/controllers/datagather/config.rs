@@ -1,7 +1,7 @@
-//! The cluster's configuration of this controller, which takes precedence over its flags: the Secret `support` of
-//! openshift-config, and over that the ConfigMap `insights-config` of our own namespace. It is read whenever it is
-//! needed, so that a change needs no restart. Proxies are configured there as well; each value that is missing comes
-//! from the cluster's own Proxy object, else from our environment.
+//! Reads the cluster's configuration of this controller, which overrides its flags: the Secret `support` of
+//! openshift-config, overridden by the ConfigMap `insights-config` of the controller's namespace. It is read whenever it is
+//! needed, so that a change needs no restart. Proxies are configured there as well; each missing value comes
+//! from the cluster's Proxy object, or else from environment variables.
 //!
 //! An invalid value is reported and ignored: the layer below it applies.
 
@@ -23,14 +23,14 @@ use crate::telemetry::{Outside, Secrets, with_causes};
 
 pub(super) const SUPPORT: (&str, &str) = ("openshift-config", "support");
 pub(super) const OWN: &str = "insights-config";
-/// Shortest time between gatherings of our own: each asks the API server for everything.
+/// The shortest interval of periodic gatherings: each requests everything from the API server.
 pub const SHORTEST: Duration = Duration::from_mins(10);
-/// Longest, a year: beyond it somebody has mistaken the unit.
+/// The longest interval, a year: a longer one is probably a wrong unit.
 pub const LONGEST: Duration = Duration::from_hours(366 * 24);
-/// Largest text of a configuration, whose keys take some hundred bytes.
+/// The largest configuration text, whose keys take some hundred bytes.
 const MAX_TEXT: usize = 64 * 1024;
 
-/// The cluster's configuration cannot be read, so that it is unknown whether it asks for obfuscation.
+/// The cluster's configuration cannot be read, so it is unknown whether it requires obfuscation.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {what}: {}", with_causes(source))]
 pub struct ConfigError {
@@ -42,9 +42,9 @@ pub struct ConfigError {
 /// The effective configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
-    /// Time between gatherings of our own; without it there are none.
+    /// The interval of periodic gatherings; None if there are none.
     pub every: Option<Duration>,
-    /// Whether to obfuscate whatever a DataGather says.
+    /// Whether to obfuscate regardless of a DataGather's policy.
     pub obfuscate: bool,
     /// The URL that archives are uploaded to.
     pub upload: Option<String>,
@@ -52,19 +52,19 @@ pub struct Config {
     pub report: Option<Template>,
     /// The URL of the remote configuration.
     pub remote: Option<VersionTemplate>,
-    /// Whether agents on nodes are not asked what runs in containers.
+    /// Whether not to query the agents on nodes about running containers.
     pub no_agents: bool,
     /// The proxies for requests to the service.
     pub proxies: Proxies,
-    /// Values that do not count, and why.
+    /// Values that are ignored, with the reasons.
     pub refused: Vec<String>,
 }
 
 impl Config {
-    /// What counts now.
+    /// Reads the current configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] when an object may be there and cannot be read.
+    /// [`ConfigError`] when an object may exist and cannot be read.
     pub(super) async fn read(client: &Client, settings: &Settings) -> Result<Self, ConfigError> {
         let mut config = Self::of(settings);
         if !settings.follow_cluster {
@@ -84,7 +84,7 @@ impl Config {
         if let Some(text) = map.and_then(|map| map.data?.remove("config.yaml")) {
             config.take_map(&text, &settings.namespace);
         }
-        // Nobody else asks for them.
+        // Only uploads need proxies.
         let cluster = match config.upload {
             Some(_) => found(cluster::proxies(client).await, || "the Proxy `cluster`".to_owned())?,
             None => None,
@@ -93,7 +93,7 @@ impl Config {
         Ok(config)
     }
 
-    /// What the layers below have of proxies: the cluster's own, and those of this process.
+    /// Fills missing proxy settings from the cluster's Proxy object, and from this process' environment.
     fn take_proxies(&mut self, cluster: &Proxies, process: &Proxies) {
         let own = std::mem::take(&mut self.proxies);
         let mut below = Layer { config: self, name: "Proxy cluster".to_owned() };
@@ -111,7 +111,7 @@ impl Config {
         }
     }
 
-    /// What flags say.
+    /// Returns the configuration of the flags.
     fn of(settings: &Settings) -> Self {
         Self {
             every: settings.gather_every,
@@ -141,7 +141,7 @@ impl Config {
         match of("enableGlobalObfuscation") {
             Some("true" | "True" | "TRUE" | "1" | "t" | "T") => layer.config.obfuscate = true,
             None | Some("false" | "False" | "FALSE" | "0" | "f" | "F") => {}
-            // Whatever was meant, hiding too much is the smaller mistake.
+            // An invalid value counts as true: hiding too much is the smaller mistake.
             Some(_) => {
                 layer.config.obfuscate = true;
                 layer.refuse("enableGlobalObfuscation", "it is neither true nor false, and taken for true");
@@ -203,7 +203,7 @@ impl Config {
     }
 }
 
-/// What is there, if it is.
+/// Returns an object if it exists.
 fn found<K>(read: Result<K, kube::Error>, what: impl FnOnce() -> String) -> Result<Option<K>, ConfigError> {
     match read {
         Ok(object) => Ok(Some(object)),
@@ -212,7 +212,7 @@ fn found<K>(read: Result<K, kube::Error>, what: impl FnOnce() -> String) -> Resu
     }
 }
 
-/// A configuration that counts over what is known so far.
+/// A layer that overrides the configuration so far.
 struct Layer<'c> {
     config: &'c mut Config,
     name: String,
@@ -220,7 +220,7 @@ struct Layer<'c> {
 
 impl Layer<'_> {
     fn refuse(&mut self, key: &str, why: impl AsRef<str>) {
-        // An address may hold a login.
+        // The value may be a URL with a login.
         let why = Outside::of(why.as_ref(), &Secrets::default());
         self.config.refused.push(format!("{}: {key}: {why}", self.name));
     }
@@ -232,7 +232,7 @@ impl Layer<'_> {
             None => self.refuse(key, format!("`{text}` is no duration such as 2h or 90m")),
             Some(every) if every < SHORTEST => self.refuse(key, format!("`{text}` is less than 10m")),
             Some(every) if every > LONGEST => self.refuse(key, format!("`{text}` is more than a year")),
-            // What flags switch off stays off: the gatherings that come round may be another's.
+            // If flags disable periodic gatherings, they stay disabled: another program may be responsible for them.
             Some(every) => self.config.every = self.config.every.map(|_| every),
         }
     }
@@ -245,7 +245,7 @@ impl Layer<'_> {
         }
     }
 
-    /// Those for http and for https and the hosts that are reached without one, each with the name of its key; empty is unset.
+    /// Sets the proxies for http and https and the list of exceptions, each with the name of its key; empty means unset.
     fn proxies(&mut self, values: [(&str, &str); 3]) {
         let [http, https, (_, none)] = values;
         for ((key, url), of) in [

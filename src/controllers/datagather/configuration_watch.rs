@@ -1,8 +1,8 @@
-//! Watches what periodic gatherings depend on, so that a change takes effect at once and nothing has to be polled.
+//! Watches the configuration of periodic gatherings, so that a change takes effect at once without polling.
 //!
-//! Watched are the InsightsDataGather `cluster`, in the newest served version, from when its CRD says that there is
-//! one; the Secret `support` and the ConfigMap `insights-config`; and the end of a gathering that kept another from
-//! starting, which the controller itself sees.
+//! It watches the InsightsDataGather `cluster` in the newest served version, as soon as its CRD exists; the Secret `support`
+//! and the ConfigMap `insights-config`; and the end of a gathering that another one waits for, which the controller reports
+//! itself.
 
 use std::fmt::Debug;
 use std::future::ready;
@@ -26,7 +26,7 @@ use super::config::{OWN, SUPPORT};
 use super::defaults::{self, KIND, VERSIONS};
 use crate::controllers::kit::watch;
 
-/// The definition of the kind.
+/// The CRD of the kind.
 const DEFINITION: &str = "insightsdatagathers.config.openshift.io";
 
 /// Triggers a check of periodic gatherings.
@@ -38,12 +38,12 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// The end of `name` is to be told from now on.
+    /// Waits for the end of `name` from now on.
     pub(super) fn until_ended(&self, name: &str) {
         *self.awaited() = Some(name.to_owned());
     }
 
-    /// The gathering has ended, or is gone.
+    /// Reports that the gathering has ended, or was deleted.
     pub(super) fn ended(&self, name: &str) {
         if self.awaited().take_if(|awaited| awaited == name).is_some() {
             self.woken.notify_one();
@@ -55,7 +55,7 @@ impl Changes {
     }
 }
 
-/// Watches, without an end.
+/// Watches for ever.
 pub(super) async fn follow(context: &Context) {
     let (client, settings) = (&context.client, context.settings());
     let mut told: SelectAll<BoxStream<'static, ()>> = SelectAll::new();
@@ -72,7 +72,7 @@ pub(super) async fn follow(context: &Context) {
     .await;
 }
 
-/// An object of a namespace, of which nothing is read but that it has changed.
+/// Watches a namespaced object for changes; its contents are ignored.
 fn named_so<K>(client: &Client, namespace: &str, name: &str) -> BoxStream<'static, ()>
 where
     K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
@@ -91,7 +91,7 @@ fn named(name: &str) -> Config {
     Config::default().fields(&format!("metadata.name={name}"))
 }
 
-/// A look is due when a list was read, and with each change.
+/// Returns a trigger after a list was read, and for each change.
 fn changes<K: Send + 'static>(
     events: impl Stream<Item = Event<K>> + Send + 'static,
 ) -> BoxStream<'static, ()> {
@@ -100,7 +100,7 @@ fn changes<K: Send + 'static>(
     events.filter_map(due).boxed()
 }
 
-/// Changes of the InsightsDataGather, and of the version that is served.
+/// Watches the InsightsDataGather, and which version is served.
 fn choices(client: Client) -> impl Stream<Item = ()> + Send {
     let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
     let definitions = watch::events(definitions, named(DEFINITION)).boxed();
@@ -127,16 +127,16 @@ fn of(client: &Client, version: &str) -> BoxStream<'static, ()> {
     changes(watch::events_of(api, named(defaults::NAME), KIND.to_owned()))
 }
 
-/// Which version of the kind is served.
+/// The served version of the kind.
 #[derive(Default)]
 struct Served {
     version: Option<&'static str>,
-    /// Whether the list under way has the definition.
+    /// Whether the current list contains the CRD.
     listed: bool,
 }
 
 impl Served {
-    /// Whether it is another one now.
+    /// Handles an event of the CRD; returns whether the version has changed.
     fn hear(&mut self, event: &Event<CustomResourceDefinition>) -> bool {
         let now = match event {
             Event::Init => {
@@ -195,7 +195,7 @@ mod tests {
         let both =
             || definition(&[("v1alpha1", true), ("v1alpha2", true), ("v1", false), ("v2", true)], "True");
         assert_eq!(hear(Event::Apply(both())), (true, Some("v1alpha2")));
-        // The watch broke, and nothing happened meanwhile; then it was taken away while it was broken.
+        // The watch breaks without a change; then the CRD is deleted while it is broken.
         assert_eq!(hear(Event::Init), (false, Some("v1alpha2")));
         assert_eq!(hear(Event::InitApply(both())), (false, Some("v1alpha2")));
         assert_eq!(hear(Event::InitDone), (false, Some("v1alpha2")));

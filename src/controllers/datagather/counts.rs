@@ -1,4 +1,4 @@
-//! Metrics of gatherings, under upstream's names.
+//! Counts gatherings in metrics, under upstream's names.
 
 use std::sync::atomic::AtomicI64;
 
@@ -10,15 +10,15 @@ use prometheus_client::registry::Registry;
 
 use super::crd::{HealthCheckState, InsightsReport};
 
-/// The client, as it is called among the metrics of upstream.
+/// The name of the client in upstream's metrics.
 const CLIENT: &str = "insights";
-/// By risk, from 1 on; and all of them.
+/// The names of risks from 1 on; and of their total.
 const RISKS: [&str; 4] = ["low", "moderate", "important", "critical"];
 const TOTAL: &str = "total";
-/// In place of a number, until there is a report.
+/// The value before the first report.
 const NOT_KNOWN: i64 = -1;
 
-/// Clones share the numbers.
+/// The metrics; clones share them.
 #[derive(Clone, Debug)]
 pub struct Counts {
     sent: Family<Answers, Counter>,
@@ -59,7 +59,7 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// Shows the numbers with those of `registry`.
+    /// Adds the metrics to `registry`.
     pub fn register(&self, registry: &mut Registry) {
         let sent = self.sent.clone();
         registry.register("insightsclient_request_send", "Uploads by answer; 0 where there was none", sent);
@@ -72,17 +72,17 @@ impl Counts {
         registry.register("insights_recommendation_active", help, self.recommendations.clone());
     }
 
-    /// An upload that was answered with `status_code`.
+    /// Counts an upload with the response `status_code`.
     pub(super) fn sent(&self, status_code: u16) {
         self.sent.get_or_create(&Answers { client: CLIENT, status_code }).inc();
     }
 
-    /// A download of a report that was answered with `status_code`.
+    /// Counts a download of a report with the response `status_code`.
     pub(super) fn received(&self, status_code: u16) {
         self.received.get_or_create(&Answers { client: CLIENT, status_code }).inc();
     }
 
-    /// The newest report; none before the first one.
+    /// Sets the newest report; None before the first one.
     pub(super) fn health(&self, report: Option<&InsightsReport>) {
         let checks = report.map(|report| {
             let enabled =
@@ -109,7 +109,7 @@ impl Counts {
         }
     }
 
-    /// Uploads so far, whatever the answer.
+    /// Returns the number of uploads so far, with any response.
     #[cfg(test)]
     pub(super) fn sent_in_all(&self) -> u64 {
         let codes = (0..600).map(|status_code| Answers { client: CLIENT, status_code });
@@ -117,7 +117,7 @@ impl Counts {
     }
 }
 
-/// The word for a risk of 1 to 4; others count as low.
+/// Returns the name of a risk from 1 to 4; others count as low.
 fn risk(total: i32) -> &'static str {
     match total {
         2 => "moderate",

@@ -1,5 +1,5 @@
-//! `DataGather`, insights.openshift.io/v1alpha1, as Rust types. The schema that the API server enforces is
-//! `deploy/crds/datagathers.yaml`; these types only have to read what it lets through and to write what it accepts.
+//! Defines `DataGather`, insights.openshift.io/v1alpha1, as Rust types. The schema that the API server enforces is
+//! `deploy/crds/datagathers.yaml`; these types have to read what that accepts, and write what it accepts.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
@@ -21,15 +21,15 @@ pub struct DataGatherSpec {
     pub data_policy: DataPolicy,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gatherers_config: Vec<GathererConfig>,
-    /// The name under which later clients send `gatherersConfig`; entries here count after those there.
+    /// The name of later clients for `gatherersConfig`; its entries are applied after those.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gatherers: Vec<GathererConfig>,
-    /// Where the archive lies until it was sent; where the settings say, if nothing is said here.
+    /// Where the archive is stored until it is uploaded; by default as in the settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
 }
 
-/// Where a Job keeps an archive.
+/// Where a Job stores an archive.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
@@ -59,7 +59,7 @@ pub struct Claim {
 }
 
 impl DataGather {
-    /// Whether it was run, or could not be.
+    /// Whether it has run, or could not be run.
     pub fn has_ended(&self) -> bool {
         let state = self.status.as_ref().and_then(|status| status.data_gather_state);
         matches!(state, Some(State::Completed | State::Failed))
@@ -68,7 +68,7 @@ impl DataGather {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub enum DataPolicy {
-    /// No opinion, which today means clear text.
+    /// The default, which today means clear text.
     #[default]
     #[serde(rename = "")]
     Unset,
@@ -85,7 +85,7 @@ pub struct GathererConfig {
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub enum GathererState {
-    /// No opinion, which today means enabled.
+    /// The default, which today means enabled.
     #[default]
     #[serde(rename = "")]
     Unset,
@@ -127,7 +127,7 @@ pub enum State {
 pub struct GathererStatus {
     pub conditions: Vec<Condition>,
     pub name: String,
-    /// A duration as Go prints it, for example `1.25s`.
+    /// A duration in Go's format, for example `1.25s`.
     pub last_gather_duration: String,
 }
 

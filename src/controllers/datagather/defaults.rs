@@ -12,10 +12,10 @@ use crate::telemetry::with_causes;
 
 pub(super) const NAME: &str = "cluster";
 pub(super) const KIND: &str = "InsightsDataGather";
-/// Newest first. All show the same object.
+/// The versions, newest first. All have the same object.
 pub(super) const VERSIONS: [&str; 3] = ["v1", "v1alpha2", "v1alpha1"];
 
-/// Why the configuration cannot be followed.
+/// Why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DefaultsError {
     #[error("cannot read the InsightsDataGather `{NAME}`: {}", with_causes(.0))]
@@ -26,17 +26,17 @@ pub(super) enum DefaultsError {
     WorkloadNames,
 }
 
-/// The spec of a periodic gathering, none where periodic gathering is switched off. A cluster that has no such object, or
-/// does not know the kind, leaves all to the defaults.
+/// Returns the spec of a periodic gathering; None if periodic gathering is disabled. If there is no such object or kind, all
+/// is default.
 ///
 /// # Errors
-/// [`DefaultsError`]: nothing is gathered then, for the configuration might have forbidden it.
+/// [`DefaultsError`]: nothing is gathered then, because the configuration may forbid it.
 pub(super) async fn read(client: &Client) -> Result<Option<DataGatherSpec>, DefaultsError> {
     for version in VERSIONS {
         let configurations: Api<DynamicObject> = Api::all_with(client.clone(), &resource(version));
         match configurations.get(NAME).await {
             Ok(object) => return spec(serde_json::from_value(object.data)?),
-            // Also the answer of a server that does not know the kind, which is no Status; another version may be served.
+            // Servers without the kind answer 404 too, without a Status; another version may be served.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(error) => return Err(Box::new(error).into()),
         }
@@ -44,7 +44,7 @@ pub(super) async fn read(client: &Client) -> Result<Option<DataGatherSpec>, Defa
     Ok(Some(DataGatherSpec::default()))
 }
 
-/// The kind in `version`.
+/// Returns the kind in `version`.
 pub(super) fn resource(version: &str) -> ApiResource {
     let kind = GroupVersionKind::gvk("config.openshift.io", version, KIND);
     ApiResource::from_gvk_with_plural(&kind, "insightsdatagathers")
@@ -70,14 +70,14 @@ struct GatherConfig {
     data_policy: Policies,
     #[serde(default)]
     gatherers: Choices,
-    /// Of v1alpha1.
+    /// A field of v1alpha1.
     #[serde(default)]
     disabled_gatherers: Vec<String>,
     #[serde(default)]
     storage: Option<Storage>,
 }
 
-/// A list, or the one word of v1alpha1.
+/// A list, or the single word of v1alpha1.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Policies {
@@ -91,7 +91,7 @@ impl Default for Policies {
     }
 }
 
-/// A mode, or the bare list of v1alpha1.
+/// A mode, or the plain list of v1alpha1.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Choices {
@@ -133,7 +133,7 @@ struct Custom {
     configs: Vec<GathererConfig>,
 }
 
-/// In place of names of gatherers that are disabled: all of them.
+/// The entry that disables all gatherers.
 const ALL: &str = "all";
 
 fn spec(configuration: Configuration) -> Result<Option<DataGatherSpec>, DefaultsError> {

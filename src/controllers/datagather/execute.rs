@@ -1,4 +1,4 @@
-//! The work of a run: gather, record, upload, wait for processing; and the download of a report.
+//! Executes a run: gathers, writes the archive, uploads, waits for processing; and downloads a report.
 //!
 //! Each step reports its own outcome only; a failed step ends the run. Nothing here writes a status.
 
@@ -28,7 +28,7 @@ use crate::gather::upload::ReportError;
 use crate::gather::{self, GATHERERS};
 use crate::telemetry::panic_text;
 
-/// Runs the gathering of the object `uid` and everything that follows it. A panic is reported like any other failure.
+/// Runs the gathering of the object `uid` with all later steps. A panic is reported like any other failure.
 pub async fn gather(run_context: Arc<RunContext>, uid: String, request: GatherRequest, sink: Sink) {
     let steps = AssertUnwindSafe(steps(&run_context, &uid, &request, &sink)).catch_unwind();
     if let Err(panic) = steps.await {
@@ -115,7 +115,7 @@ enum RecordError {
 
 type Made = (Vec<Row>, Result<(Published, Recorded), RecordError>);
 
-/// Collects, assembles and publishes the archive.
+/// Gathers, and publishes the archive.
 async fn record(
     run_context: &Arc<RunContext>,
     uid: &str,
@@ -191,7 +191,7 @@ async fn collected(
     rows
 }
 
-/// Downloads the report of `request_id`, again while it may still appear.
+/// Downloads the report of `request_id`, with retries while it may still appear.
 pub async fn report(run_context: Arc<RunContext>, request_id: String, sink: Sink) {
     let ingress = match run_context.current_ingress().await {
         Ok(Some(ingress)) => ingress,
@@ -215,7 +215,7 @@ pub async fn report(run_context: Arc<RunContext>, request_id: String, sink: Sink
     sink.report(outcome);
 }
 
-/// Memory of the container, where the kernel tells it; else 0.
+/// Returns the memory use of the container, if the kernel reports it; else 0.
 async fn memory_bytes() -> u64 {
     let text = tokio::fs::read_to_string("/sys/fs/cgroup/memory.current").await;
     text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)

@@ -34,8 +34,8 @@ pub async fn fetch(context: &Context, object: &DataGather) -> Result<Fetched, Er
     Ok(Fetched { activity: context.runs.activity(&Key::of(object)), object: object.clone(), job, now })
 }
 
-/// How the Job fares, as the watch told of it. One of this object that it has not told of may be there all the same, and that of an earlier
-/// object of the name may be gone: both are asked for. Of an object that has ended nobody asks.
+/// Returns the state of the Job from the watch. If the watch has no Job of this object, or that of an earlier object with the name, the
+/// server is queried. For an object that has ended, no Job is needed.
 async fn of_job(context: &Context, object: &DataGather, now: Timestamp) -> Result<JobView, Error> {
     let (namespace, name) = (&context.settings().namespace, object.name_any());
     let uid = object.uid().unwrap_or_default();
@@ -60,7 +60,7 @@ fn has_not_begun(object: &DataGather) -> bool {
     matches!(state, None | Some(State::Pending))
 }
 
-/// Whether the Job's Pod will start, as far as it has told.
+/// Returns whether the Job's Pod cannot start, as far as its status says.
 fn stuck(context: &Context, job: &Job, now: Timestamp) -> JobView {
     let name = job.name_any();
     let of_job = |pod: &PodSeen| pod.lasting.clone().filter(|_| pod.job == name);

@@ -18,9 +18,9 @@ use crate::controllers::kit::conditions::{Statement, Truth};
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::operator::{Aspect, Says};
 
-/// Failed uploads in a row that are told: a service that is away for an hour is no news.
+/// From how many failed uploads in a row on they are reported: an outage of an hour is not worth it.
 const TOLD_FROM: u32 = 5;
-/// A Job that failed said nothing of its upload, and may not have come to it: people are to look at once.
+/// The weight of a failed Job: it is unknown whether it uploaded, so people should look at once.
 const FAILED_JOB: u32 = TOLD_FROM;
 const UPLOAD_DEGRADED: &str = "UploadDegraded";
 const DOWNLOAD_DEGRADED: &str = "InsightsDownloadDegraded";
@@ -31,7 +31,7 @@ const DISABLED: &str = "Disabled";
 pub enum Disabled {
     ByFlag,
     ByConfiguration,
-    /// There is nothing to upload with.
+    /// There is no token for uploads.
     NoToken(String),
 }
 
@@ -45,19 +45,19 @@ pub struct Health {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Seen before they had ended: what becomes of them is counted.
+    /// Objects that were seen before their end, so that their results are counted.
     open: BTreeSet<Key>,
     ended: BTreeMap<Key, Ended>,
 }
 
-/// What an ended DataGather tells.
+/// The results of an ended DataGather.
 #[derive(Clone, Debug, PartialEq)]
 struct Ended {
     at: Timestamp,
     upload: Upload,
-    /// Of the report, once it was asked for: its condition.
+    /// The condition about the report, if one was requested.
     analysis: Option<Condition>,
-    /// Of the remote configuration, where one was asked for.
+    /// The conditions about the remote configuration, if one was requested.
     remote: Vec<Statement>,
     report: Option<InsightsReport>,
 }
@@ -66,7 +66,7 @@ struct Ended {
 enum Upload {
     NotTried,
     Done,
-    /// Counts so much.
+    /// A failure with this weight.
     Failed {
         weight: u32,
         reason: String,
@@ -81,7 +81,7 @@ impl Health {
         health
     }
 
-    /// Updates the summary with `object`, as the watch reported it.
+    /// Updates the summary with `object` from the watch.
     pub fn see(&self, key: &Key, object: &DataGather) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(ended) = object.status.as_ref().filter(|_| object.has_ended()).and_then(Ended::of) else {
@@ -105,7 +105,7 @@ impl Health {
         }
     }
 
-    /// Whether gatherings come round.
+    /// Reports whether periodic gatherings are enabled.
     pub fn asked_for(&self, disabled: Option<&Disabled>) {
         let (truth, reason, message) = match disabled {
             None => (Truth::False, "AsExpected", "gatherings come round".to_owned()),
@@ -172,7 +172,7 @@ fn restated(type_: &'static str, condition: &Condition) -> Statement {
     Statement::new(type_, truth, &condition.reason, condition.message.clone())
 }
 
-/// The answer to the upload: 0 where there was none; nothing where none was tried.
+/// Returns the HTTP status of the upload: 0 if there was no response; None if none was tried.
 fn sent(status: &DataGatherStatus) -> Option<u16> {
     let uploaded = status.conditions.iter().find(|condition| condition.type_ == UPLOADED)?;
     uploaded.reason.strip_prefix("HttpStatus")?.parse().ok()
@@ -258,7 +258,7 @@ mod tests {
             (Truth::True, "HttpStatus500", "the service is ill")
         );
         assert_eq!(says.said("Upload", Aspect::Degraded).unwrap().truth, Truth::True);
-        // Nothing of this happened before the eyes of this process.
+        // All of this happened before this process started.
         assert_eq!(counts.sent_in_all(), 0);
         health.gone(&fifth);
         assert_eq!(truth(&says, UPLOAD_DEGRADED), Truth::False);

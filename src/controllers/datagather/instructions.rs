@@ -16,21 +16,21 @@ use crate::gather::upload::VersionTemplate;
 use crate::gather::{Agents, cluster};
 use crate::telemetry::with_causes;
 
-/// For the question and the turn to ask it. A gathering waits for it, whatever the service does.
+/// The time limit for the request, including waiting for its turn, since the gathering waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What counts for one gathering.
+/// The instructions for one gathering.
 #[derive(Debug, Default)]
 pub(super) struct Instructions {
     pub(super) remote: Arc<Remote>,
-    /// None where nobody is asked.
+    /// None if no remote configuration is requested.
     pub(super) outcome: Option<RemoteOutcome>,
     pub(super) agents: Option<Agents>,
 }
 
-/// What counts now.
+/// Determines the current instructions.
 pub(super) async fn ask(run_context: &RunContext) -> Instructions {
-    // Whoever needs it next fails by it, and says so.
+    // The next step that reads the configuration reports the error.
     let Ok(config) = run_context.config().await else { return Instructions::default() };
     let agents = run_context.settings.agents.clone().filter(|_| !config.no_agents);
     let Some(endpoint) = &config.remote else { return Instructions { agents, ..Instructions::default() } };

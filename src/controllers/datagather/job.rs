@@ -1,7 +1,7 @@
-//! The Job of a gathering: its manifest, its ownership, and its progress. Pure.
+//! Builds the Job of a gathering, and reads its ownership and progress. Pure.
 //!
-//! The Job has the name of the DataGather, which owns it, so that a second one cannot be created, one whose status
-//! write was lost is found again, and it is deleted with the DataGather.
+//! The Job has the name of the DataGather, which owns it. So a second one cannot be created, one whose status update was lost
+//! is found again, and it is deleted with the DataGather.
 
 use std::time::Duration;
 
@@ -16,43 +16,43 @@ use super::job_inputs::JobInputs;
 use super::settings::JobSettings;
 use crate::controllers::kit::pods::{Hindrance, hindrance};
 
-/// Label of gathering Jobs and their Pods.
+/// The label of gathering Jobs and their Pods.
 pub(super) const LABEL: &str = "insights-gathering";
-/// Which security constraint of OpenShift the Pods ask for: there it counts, not at the Job.
+/// The annotation of Pods with their OpenShift security context constraint; it has no effect on the Job.
 const SCC: &str = "openshift.io/required-scc";
-/// Label of Pods that names their Job.
+/// The label of Pods with the name of their Job.
 pub(super) const JOB_NAME: &str = "batch.kubernetes.io/job-name";
-/// Longest name of a Job: its Pods carry it as a label.
+/// The longest name of a Job, which is a label value of its Pods.
 pub(super) const MAX_NAME: usize = 63;
-/// How long a Pod may be stuck in what seldom mends itself before its gathering is given up.
+/// How long a Pod may be stuck for a reason that is rarely temporary before its gathering fails.
 pub const PATIENCE: Duration = Duration::from_secs(90);
-/// Longest life of a Job in intervals of gathering: one whose Pod never starts would leave its DataGather Pending for ever. Uploads
-/// are tried for three and a half hours.
+/// The deadline of a Job in gathering intervals: if its Pod never started, its DataGather would be Pending for ever. Uploads
+/// are retried for three and a half hours.
 const INTERVALS: u32 = 4;
 
-/// Begins what is said of a DataGather whose Job came to nothing.
+/// The beginning of messages about a DataGather whose Job failed.
 const BLAMED: &str = "the Job ";
 
-/// What is said of a DataGather whose Job came to nothing.
+/// Creates a message about a DataGather whose Job failed.
 pub(super) fn blamed(what: &str) -> String {
     format!("{BLAMED}{what}")
 }
 
-/// Whether a message says so.
+/// Whether a message has that form.
 pub(super) fn is_blamed(message: &str) -> bool {
     message.contains(BLAMED)
 }
 
-/// How the Job of a DataGather fares.
+/// The state of a DataGather's Job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobView {
-    /// Gathering runs in this process.
+    /// Gatherings run in this process.
     NotUsed,
     Missing,
-    /// A Job of the name exists and is not owned by the DataGather.
+    /// There is a Job with the name that is not owned by the DataGather.
     Foreign,
     Active,
-    /// Its Pod has not begun to gather, because of what seldom mends itself; how old the Job is.
+    /// Its Pod cannot start, for a reason that is rarely temporary; with the age of the Job.
     Stuck {
         why: String,
         age: Duration,
@@ -61,11 +61,11 @@ pub enum JobView {
     Failed(String),
 }
 
-/// What counts of a Pod.
+/// The relevant state of a Pod.
 #[derive(Clone, Debug)]
 pub(super) struct PodSeen {
     pub(super) job: String,
-    /// What keeps it from starting and seldom mends itself.
+    /// Why it cannot start, if the reason is rarely temporary.
     pub(super) lasting: Option<Hindrance>,
 }
 
@@ -76,7 +76,7 @@ impl PodSeen {
     }
 }
 
-/// Reads a Job for the DataGather `uid`.
+/// Returns the state of a Job for the DataGather `uid`.
 pub fn view(job: Option<&Job>, uid: &str) -> JobView {
     let Some(job) = job else { return JobView::Missing };
     if !job.owner_references().iter().any(|owner| owner.uid == uid) {
@@ -93,7 +93,7 @@ pub fn view(job: Option<&Job>, uid: &str) -> JobView {
     }
 }
 
-/// Whether nothing of the Job runs any more.
+/// Whether the Job has ended.
 pub(super) fn has_ended(job: &Job) -> bool {
     ["Complete", "Failed"].iter().any(|type_| condition(job, type_).is_some())
 }
@@ -103,7 +103,7 @@ fn condition<'j>(job: &'j Job, type_: &str) -> Option<&'j JobCondition> {
     conditions.into_iter().flatten().find(|condition| condition.type_ == type_ && condition.status == "True")
 }
 
-/// How long ago the Job was made.
+/// Returns the age of the Job.
 pub fn age(job: &Job, now: Timestamp) -> Duration {
     let made = job.metadata.creation_timestamp.as_ref().map_or(now, |made| made.0);
     Duration::try_from(now.duration_since(made)).unwrap_or_default()
@@ -118,10 +118,10 @@ pub fn related(namespace: &str, name: &str) -> RelatedObject {
     }
 }
 
-/// The Job of `object`: one attempt, a container without rights of its own.
+/// Builds the Job of `object`: one attempt, with an unprivileged container.
 ///
 /// # Errors
-/// None in practice: the fields are those of a Job.
+/// Never in practice: the fields are those of a Job.
 pub fn manifest(
     object: &DataGather,
     settings: &JobSettings,
@@ -156,7 +156,7 @@ pub fn manifest(
     }))
 }
 
-/// The claim whose volume the archive goes to, if it is one, and the folder in the container: as the DataGather says, or else the
+/// Returns the claim for the archive, if any, and the folder in the container: as the DataGather says, or else as in the
 /// settings.
 fn place<'a>(object: &'a DataGather, settings: &'a JobSettings) -> (Option<&'a str>, &'a str) {
     match &object.spec.storage {
@@ -192,5 +192,5 @@ fn container(object: &DataGather, settings: &JobSettings, handed: &JobInputs) ->
 }
 
 const ARCHIVES: &str = "archives-path";
-/// Where the volume of a claim is, of which a DataGather says no more.
+/// The default mount path of a claim's volume.
 const MOUNT_PATH: &str = "/var/lib/insights-operator";

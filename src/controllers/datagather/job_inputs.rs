@@ -1,6 +1,6 @@
-//! The inputs of a gathering Job: the cluster's configuration as flags; the upload token and the proxies, which may
-//! contain a login, as a Secret; and the trusted authorities as a ConfigMap. So the Job's account needs neither
-//! rights on the original objects nor a network to find them.
+//! Prepares the inputs of a gathering Job: the cluster's configuration as flags; the upload token and the proxies, which may
+//! contain a login, in a Secret; and the trusted authorities in a ConfigMap. So the Job's account needs neither
+//! permissions for the original objects nor a network to find them.
 //!
 //! Secret and ConfigMap are named after the uid of the DataGather, which owns them, and are deleted with it.
 
@@ -28,19 +28,19 @@ const TOKEN: (&str, &str) = ("upload-token", "/var/run/secrets/upload");
 const CA: (&str, &str) = ("upload-ca", "/var/run/configmaps/upload-ca");
 const TOKEN_KEY: &str = "token";
 const CA_KEY: &str = "ca-bundle.crt";
-/// The authorities for proxies under TLS.
+/// The key of the authorities for TLS proxies.
 const PROXY_CA_KEY: &str = "proxy-ca.crt";
-/// Variables of a Job's container, and the keys of the Secret that hold their values: all are there, those of what is not set empty.
+/// Environment variables of a Job's container, and the keys of the Secret with their values: all exist, and unset ones are empty.
 const PROXIES: [(&str, &str); 3] =
     [("HTTP_PROXY", "httpProxy"), ("HTTPS_PROXY", "httpsProxy"), ("NO_PROXY", "noProxy")];
-/// ConfigMaps of our namespace whose authorities a Job is to trust, where they are there, and the keys that hold them.
+/// ConfigMaps in the controller's namespace with authorities that a Job trusts if they exist, and their keys.
 const TRUSTED: [(&str, &str); 2] = [("service-ca-bundle", "service-ca.crt"), ("trusted-ca-bundle", CA_KEY)];
 
 /// The inputs of one Job.
 #[derive(Debug)]
 pub struct JobInputs {
     pub(super) args: Vec<String>,
-    /// Time between gatherings.
+    /// The interval of gatherings.
     pub(super) interval: Duration,
     token: Option<String>,
     ca: Option<String>,
@@ -52,7 +52,7 @@ impl Default for JobInputs {
     }
 }
 
-/// Why no Job can be made for a DataGather.
+/// Why no Job can be created for a DataGather.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unready {
     #[error(transparent)]
@@ -64,7 +64,7 @@ pub(super) enum Unready {
 }
 
 impl JobInputs {
-    /// Variables whose values stand in the Secret.
+    /// Returns the environment variables with values from the Secret.
     pub(super) fn variables(&self) -> Vec<Value> {
         let of = |secret: &String| {
             PROXIES.map(|(name, key)| {
@@ -91,10 +91,10 @@ impl JobInputs {
     }
 }
 
-/// Puts into the cluster what the Job of `object` will want to read. What was put there before stays as it is.
+/// Creates the objects that the Job of `object` reads. Existing ones stay unchanged.
 ///
 /// # Errors
-/// [`Error::Api`] where something cannot be written. Inside is why there can be no Job.
+/// [`Error::Api`] when an object cannot be created. The inner error says why there can be no Job.
 pub(super) async fn hand(
     context: &Context,
     object: &DataGather,
@@ -145,7 +145,7 @@ pub(super) async fn hand(
     Ok(Ok(handed))
 }
 
-/// What the configuration says, as flags. It is not read again by the Job.
+/// Returns the configuration as flags. The Job does not read it again.
 fn flags(config: &Config) -> Vec<String> {
     let status = config.status.as_ref().map(|template| format!("--processing-status-url={template}"));
     let remote = config.remote.as_ref().map(|template| format!("--remote-configuration-url={template}"));
@@ -155,11 +155,11 @@ fn flags(config: &Config) -> Vec<String> {
     configured.chain(obfuscate).chain(no_agents).chain(status).chain(remote).collect()
 }
 
-/// A flag of the Job, the key of the ConfigMap that it names, and the authorities there.
+/// A flag of the Job, its key in the ConfigMap, and the authorities.
 type Bundle = (&'static str, &'static str, String);
 
-/// The authorities to trust for the service and for proxies: those of the files that we trust ourselves, and of the ConfigMaps of
-/// our namespace for both.
+/// Returns the authorities for the service and for proxies: those of the files that this process trusts, and for both those of the
+/// ConfigMaps in the controller's namespace.
 async fn authorities(context: &Context) -> Result<Vec<Bundle>, Unready> {
     let settings = context.settings();
     let mut shared = Vec::new();

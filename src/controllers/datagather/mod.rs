@@ -1,4 +1,4 @@
-//! The controller of DataGathers: runs a data gathering for each, and reports its progress in the status.
+//! Controls DataGathers: runs a data gathering for each, and reports its progress in the status.
 //!
 //! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] prepares the work, [`status`]
 //! writes and starts the work. The work itself (`execute`) is a supervised task whose results the next plan reads as
@@ -110,7 +110,7 @@ pub struct Context {
     pub copied: Copied,
     /// Triggers checks of periodic gatherings.
     pub changes: Changes,
-    /// What the watches have told.
+    /// The cached Jobs and Pods.
     known: Known,
 }
 
@@ -153,7 +153,7 @@ impl Reconcile for Context {
     type Object = DataGather;
     type Error = Error;
 
-    /// Looks at one DataGather and brings it one step on. Nothing was begun where that fails.
+    /// Reconciles one DataGather. After an error, no work was started.
     async fn reconcile(&self, object: &DataGather) -> Result<Next, Error> {
         self.health.see(&Key::of(object), object);
         if object.has_ended() {

@@ -17,15 +17,15 @@ use crate::telemetry::with_causes;
 
 const TRANSLATION_SECRET: &str = "obfuscation-translation-table";
 
-/// What a record's network facts are to be hidden with.
+/// How the network data of records is obfuscated.
 #[derive(Default)]
 pub(super) struct Obfuscation {
     pub(super) obfuscator: Option<Obfuscator>,
-    /// Names were to be hidden, and nobody says what the cluster is called.
+    /// Whether names should be obfuscated, but the cluster's names are unknown.
     pub(super) names_unknown: bool,
 }
 
-/// Why it is not known what to obfuscate.
+/// Why it is unknown what to obfuscate.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ObfuscationError {
     #[error("{0}; it might ask for obfuscation")]
@@ -54,7 +54,7 @@ pub(super) async fn rules(
             warn!(%error, "only the names that were configured are hidden");
             Names::default()
         }
-        // The cluster may have names, which an archive would show.
+        // The cluster may have names, which would be visible in the archive.
         Err(error) => return Err(ObfuscationError::Names(error)),
     };
     let mut networks = cluster::networks(&run_context.client).await;
@@ -70,8 +70,8 @@ pub(super) async fn rules(
     Ok(Obfuscation { obfuscator: Some(obfuscator), names_unknown })
 }
 
-/// Stores the table that leads from stand-ins back to addresses, in place of the last run's. Without it the archive
-/// is still good: its readers only cannot ask the cluster's administrators about an address.
+/// Stores the table from stand-ins to addresses, replacing that of the last run. Without it the archive is still useful, but its
+/// readers cannot ask the cluster's administrators about an address.
 pub(super) async fn keep_translation(
     run_context: &RunContext,
     table: BTreeMap<String, String>,

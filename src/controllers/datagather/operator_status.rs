@@ -2,8 +2,8 @@
 //! tools look for the last gathering: when it ended, how long it took, the result of each gatherer, and the report
 //! once there is one.
 //!
-//! The copy itself says which gathering it is of, so that neither a restart nor a late report of an older one puts an
-//! old one there.
+//! The copy identifies its gathering, so that neither a restart nor a late report of an older one replaces a newer
+//! copy.
 
 use jiff::Timestamp;
 use kube::Api;
@@ -26,11 +26,11 @@ const NAME: &str = "cluster";
 #[derive(Debug, Default)]
 pub struct Copied(Mutex<Option<Timestamp>>);
 
-/// Copies what `object` says, if nothing newer was copied before. A server that does not know the kind, or has no such object, wants no
-/// copy.
+/// Copies the results of `object`, unless a newer gathering was copied. Without the kind or the object, nothing is
+/// copied.
 ///
 /// # Errors
-/// [`Error::Api`] when it cannot be read or written.
+/// [`Error::Api`] when the object cannot be read or written.
 pub(super) async fn keep(context: &Context, object: &DataGather) -> Result<(), Error> {
     let Some((at, status)) = object.status.as_ref().and_then(copy) else { return Ok(()) };
     let mut copied = context.copied.0.lock().await;
@@ -68,8 +68,8 @@ fn is_forbidden(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(answer) if answer.code == 403)
 }
 
-/// When the gathering ended, and what is said of it. Only of one that has completed, and of which no report is awaited: it was
-/// downloaded, or nothing was uploaded because nobody asks for that.
+/// Returns when the gathering ended, and the copy. None unless it is completed and no report is awaited: it was
+/// downloaded, or no upload is configured.
 fn copy(status: &DataGatherStatus) -> Option<(Timestamp, Value)> {
     let (started, ended) = (status.start_time.as_ref()?.0, status.finish_time.as_ref()?.0);
     if status.data_gather_state != Some(State::Completed) {

@@ -1,7 +1,7 @@
 //! Creates DataGathers periodically: a new one whenever the newest is old enough. It is then run like any other.
 //!
-//! What is due is derived from the objects, so that neither a restart nor a change of leader gathers early, late or
-//! twice.
+//! What is due is derived from the objects, so that a restart or a change of leader never causes an early, late or duplicate
+//! gathering.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::controllers::kit::periodic::UNTIL_WOKEN;
 use crate::gather::upload::TokenError;
 use crate::telemetry::with_causes;
 
-/// Names of periodic gatherings begin so. Without the option they are left alone: another operator's.
+/// The prefix of the names of periodic gatherings. If they are disabled, objects with it are ignored: they belong to another operator.
 pub(super) const PREFIX: &str = "periodic-gathering-";
 
-/// Why no gathering was asked for.
+/// Why no gathering was created.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PeriodicError {
     #[error("cannot list, read or create a DataGather: {}", with_causes(.0))]
@@ -38,11 +38,11 @@ pub(super) enum PeriodicError {
     Token(#[from] TokenError),
 }
 
-/// Asks for a gathering if one is due; answers when to look again, unless something changes before. The first one is due when the cluster itself is so old: one that
-/// is being made has nothing to show.
+/// Creates a DataGather if one is due; returns when to check again. The first one is due when the cluster itself has
+/// the age of an interval: one that is being installed has nothing to show.
 ///
 /// # Errors
-/// [`PeriodicError`], also where an upload is wanted and there is no token for it.
+/// [`PeriodicError`], also when uploads are configured and there is no token.
 pub(super) async fn round(context: Arc<Context>) -> Result<Duration, PeriodicError> {
     let config = context.run_context.config().await?;
     let Some(every) = config.every else { return Ok(UNTIL_WOKEN) };
@@ -62,7 +62,7 @@ pub(super) async fn round(context: Arc<Context>) -> Result<Duration, PeriodicErr
         return Ok(left);
     }
     if let Some((name, _)) = newest {
-        // Before it is read: it may end right after.
+        // Registered before the object is read, since it may end right after that.
         context.changes.until_ended(&name);
         if under_way(&context, &name).await? {
             debug!(name, "still under way, so no other is begun");
@@ -74,7 +74,7 @@ pub(super) async fn round(context: Arc<Context>) -> Result<Duration, PeriodicErr
     Ok(every)
 }
 
-/// What is gathered when a gathering is due; none where the configuration wants none. Said in the ClusterOperator either way.
+/// Returns the spec of the next gathering; None if periodic gathering is disabled. Reports either in the ClusterOperator.
 async fn asked_for(context: &Context, config: &Config) -> Result<Option<DataGatherSpec>, PeriodicError> {
     let Some(spec) = defaults::read(&context.client).await? else {
         context.health.asked_for(Some(&Disabled::ByConfiguration));
@@ -90,7 +90,7 @@ async fn asked_for(context: &Context, config: &Config) -> Result<Option<DataGath
     Ok(Some(spec))
 }
 
-/// When the cluster was made.
+/// Returns when the cluster was created.
 async fn made(context: &Context) -> Result<Option<Timestamp>, kube::Error> {
     let namespaces: Api<Namespace> = Api::all(context.client.clone());
     let system = namespaces.get_metadata_opt("kube-system").await?;
@@ -106,7 +106,7 @@ async fn newest(gatherings: &Api<DataGather>) -> Result<Option<(String, Timestam
     Ok(periodic.max_by_key(|(_, created)| *created))
 }
 
-/// What is left of `every` since `created`. A clock that was set back asks for no more than the whole.
+/// Returns the rest of `every` since `created`, at most all of it if the clock was set back.
 fn left(created: Timestamp, every: Duration, now: Timestamp) -> Duration {
     let age = Duration::try_from(now.duration_since(created)).unwrap_or_default();
     every.saturating_sub(age)
@@ -115,7 +115,7 @@ fn left(created: Timestamp, every: Duration, now: Timestamp) -> Duration {
 async fn under_way(context: &Context, name: &str) -> Result<bool, kube::Error> {
     let gatherings: Api<DeserializeGuard<DataGather>> = Api::all(context.client.clone());
     let found = gatherings.get_opt(name).await?;
-    // One that does not decode is never run.
+    // An object that cannot be decoded is never run.
     Ok(found.and_then(|object| object.0.ok()).is_some_and(|object| !object.has_ended()))
 }
 

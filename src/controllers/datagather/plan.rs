@@ -26,7 +26,7 @@ use crate::controllers::kit::events::Notice;
 use crate::gather::gatherer::Gatherer;
 use crate::gather::select::{Choice, Selection, select};
 
-/// What is said of a DataGather whose volume this process cannot mount.
+/// The message for a DataGather whose volume this process cannot mount.
 const NEEDS_A_JOB: &str =
     "spec.storage names a claim, whose volume only a Job can have: run the controllers with --runner job";
 
@@ -34,29 +34,29 @@ const NEEDS_A_JOB: &str =
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub table: &'static [Gatherer],
-    /// Gather by Jobs of this namespace instead of tasks of this process.
+    /// The namespace of Jobs, if gatherings run in Jobs instead of this process.
     pub jobs: Option<String>,
-    /// Run what periodic gathering asks for as well.
+    /// Whether to run periodic gatherings.
     pub periodic: bool,
-    /// Download the report of a completed run.
+    /// Whether to download the report of a completed run.
     pub reports: bool,
-    /// Whether to obfuscate whatever `dataPolicy` says.
+    /// Whether to obfuscate regardless of `dataPolicy`.
     pub always_obfuscate: bool,
 }
 
 /// The plan, at stage `W`: [`Prepared`] before it is applied, [`super::apply::Applied`] after.
 #[derive(Debug)]
 pub struct Plan<W> {
-    /// The status to write, `None` where the present one is right.
+    /// The status to write; `None` if it is unchanged.
     pub status: Option<DataGatherStatus>,
     /// Events to record once the status is written.
     pub notices: Vec<Notice>,
-    /// When to reconcile again if nothing changes before.
+    /// When to reconcile again without a change.
     pub again: Option<Duration>,
     pub work: W,
 }
 
-/// Work to set up before the status is written. It begins only after.
+/// Work to prepare before the status is written. It starts only after that.
 #[derive(Debug, PartialEq)]
 pub enum Prepared {
     Nothing,
@@ -65,20 +65,20 @@ pub enum Prepared {
         request_id: String,
     },
     CreateJob,
-    /// End the Job, whose Pod would gather later for nobody.
+    /// Delete the Job, whose Pod might start to gather later.
     EndJob,
-    /// Drop what this process remembers of the run.
+    /// Forget the state of the run.
     Forget,
 }
 
-/// The gathering that a DataGather asks for.
+/// The gathering that a DataGather requests.
 #[derive(Debug, PartialEq)]
 pub struct GatherRequest {
     pub choices: Vec<Choice>,
     pub obfuscate: bool,
 }
 
-/// Decides what to do.
+/// Decides the next step.
 pub fn plan(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
     let Fetched { object, activity, job, now: _ } = fetched;
     let left_alone = object.name_any().starts_with(periodic::PREFIX) && !rules.periodic;
@@ -92,7 +92,7 @@ pub fn plan(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
             follow_job(fetched, job, namespace)
         }
         (Some(State::Pending), Activity::Idle) => start(fetched, rules),
-        // Set up by an earlier look whose write is on its way.
+        // Prepared by an earlier reconciliation whose write is not visible yet.
         (Some(State::Pending), _) => Plan::of(Prepared::Nothing),
         (Some(State::Running), Activity::Gathering(progress)) => follow_run(fetched, progress),
         (Some(State::Running), Activity::Idle | Activity::Reporting(_)) => {
@@ -120,7 +120,7 @@ impl Plan<Prepared> {
     }
 }
 
-/// A new object: Pending, or Failed where there is nothing to run.
+/// Plans for a new object: Pending, or Failed if nothing can be run.
 fn accept(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
     let Fetched { object, now, .. } = fetched;
     let mut status = object.status.clone().unwrap_or_default();
@@ -182,7 +182,7 @@ fn follow_run(fetched: &Fetched, progress: &Progress) -> Plan<Prepared> {
     finished(status, State::Completed, ended).told(run_conditions::success_notice(progress))
 }
 
-/// What had come of the run is kept: an upload that the service has taken is not denied.
+/// Plans the end of an interrupted run. Its results are kept, such as an upload that the service has accepted.
 fn interrupted(fetched: &Fetched, progress: &Progress) -> Plan<Prepared> {
     let Fetched { object, now, .. } = fetched;
     let old = object.status.clone().unwrap_or_default();
@@ -211,7 +211,7 @@ fn follow_job(fetched: &Fetched, job: &JobView, namespace: &str) -> Plan<Prepare
             let why = job::blamed(&format!("has a Pod that does not start: {why}"));
             Plan { work: Prepared::EndJob, ..fail(fetched, &why) }
         }
-        // Created by an earlier look whose status write was lost.
+        // Created by an earlier reconciliation whose status update was lost.
         JobView::Active | JobView::Stuck { .. } if !related => {
             run_conditions::relate(&mut status, reference);
             Plan::write(status)
@@ -223,7 +223,7 @@ fn follow_job(fetched: &Fetched, job: &JobView, namespace: &str) -> Plan<Prepare
     }
 }
 
-/// The end of a DataGather for which no Job could be made.
+/// Plans the end of a DataGather for which no Job could be created.
 pub(super) fn no_job(fetched: &Fetched, why: &str, of_upload: bool) -> Plan<Prepared> {
     let mut status = fetched.object.status.clone().unwrap_or_default();
     if of_upload {
@@ -233,7 +233,7 @@ pub(super) fn no_job(fetched: &Fetched, why: &str, of_upload: bool) -> Plan<Prep
     failed(fetched, status, why)
 }
 
-/// After completion the conditions stay writable: the report comes later.
+/// Plans the download of the report; conditions may still change after completion.
 fn analyse(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
     let Fetched { object, activity, now, .. } = fetched;
     let status = object.status.clone().unwrap_or_default();
@@ -273,7 +273,7 @@ fn failed(fetched: &Fetched, mut status: DataGatherStatus, why: &str) -> Plan<Pr
 
 fn finished(mut status: DataGatherStatus, state: State, at: Timestamp) -> Plan<Prepared> {
     status.data_gather_state = Some(state);
-    // A clock set back while the run lasted must not make it end before it began.
+    // If the clock was set back during the run, it must not end before its start.
     let at = status.start_time.as_ref().map_or(at, |started| at.max(started.0));
     status.finish_time.get_or_insert(Time(at));
     Plan::write(status)

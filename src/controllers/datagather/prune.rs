@@ -15,13 +15,13 @@ use super::job::LABEL;
 use super::{Context, RunnerKind};
 use crate::telemetry::with_causes;
 
-/// Time between looks.
+/// The interval of checks.
 const EVERY: Duration = Duration::from_hours(1);
 
-/// Deletes what is older than `after`; answers when to look again.
+/// Deletes objects that are older than `after`; returns when to check again.
 ///
 /// # Errors
-/// When the objects cannot be listed. One that cannot be deleted keeps no other.
+/// When the objects cannot be listed. An object that cannot be deleted is skipped.
 pub(super) async fn round(context: Arc<Context>, after: Duration) -> Result<Duration, kube::Error> {
     let settings = context.settings();
     let old = Old { after, now: settings.clock.now() };
@@ -53,7 +53,7 @@ impl Old {
             if age <= self.after || object.metadata.deletion_timestamp.is_some() {
                 continue;
             }
-            // Another object that has taken the name since is not meant.
+            // Not another object that has the name by now.
             let meant = Preconditions { uid: object.metadata.uid, resource_version: None };
             let kind = K::kind(&());
             match api.delete(&name, &DeleteParams::background().preconditions(meant)).await {

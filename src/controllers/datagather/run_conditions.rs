@@ -25,11 +25,11 @@ pub(super) const ANALYSIS: &str = "AnalysisAvailable";
 pub(super) const REMOTE_AVAILABLE: &str = "RemoteConfigurationAvailable";
 pub(super) const REMOTE_VALID: &str = "RemoteConfigurationValid";
 
-/// Rows and related objects that the schema takes.
+/// The most rows and related objects that the schema allows.
 const MAX_ROWS: usize = 100;
 const NOT_CONFIGURED: &str = "UploadNotConfigured";
 
-/// The status of a running object with all that `progress` tells. State and finish time are the plan's.
+/// Returns the status of a running object with the results in `progress`. State and finish time are set by the plan.
 pub(super) fn of_progress(
     old: &DataGatherStatus,
     progress: &Progress,
@@ -131,7 +131,7 @@ fn uploaded_statement(uploaded: &UploadOutcome) -> Statement {
     }
 }
 
-/// Whether the archive stays where it is, because nobody has said where it is to go.
+/// Whether the archive is not uploaded because no upload is configured.
 pub(super) fn stays_here(status: &DataGatherStatus) -> bool {
     let uploaded = status.conditions.iter().find(|condition| condition.type_ == UPLOADED);
     uploaded.is_some_and(|condition| condition.reason == NOT_CONFIGURED)
@@ -157,7 +157,7 @@ fn processed_statement(processed: &ProcessOutcome) -> Statement {
     }
 }
 
-/// Says that nothing will be uploaded.
+/// Sets the condition that nothing will be uploaded.
 pub(super) fn not_uploaded(
     status: &mut DataGatherStatus,
     why: &str,
@@ -168,7 +168,7 @@ pub(super) fn not_uploaded(
     conditions::set(&mut status.conditions, uploaded_statement(&failed), generation, now);
 }
 
-/// Says `why` on the first step that had not ended: that is the one that never will.
+/// Sets `why` on the first step that has not ended, which never will.
 pub(super) fn blame(status: &mut DataGatherStatus, why: &str, generation: Option<i64>, now: Timestamp) {
     let open = |type_: &str| !conditions::is(&status.conditions, type_, Truth::True);
     let step = [RECORDED, UPLOADED, PROCESSED].into_iter().find(|type_| open(type_)).unwrap_or(PROCESSED);
@@ -180,7 +180,7 @@ pub(super) fn blame(status: &mut DataGatherStatus, why: &str, generation: Option
     conditions::set(&mut status.conditions, statement, generation, now);
 }
 
-/// The status with what a report download found. A report of another upload is not copied.
+/// Returns the status with the downloaded report. A report of another upload is not copied.
 pub(super) fn of_report(
     mut status: DataGatherStatus,
     outcome: &ReportOutcome,
@@ -246,7 +246,7 @@ pub(super) fn failure_notice(progress: &Progress) -> Notice {
     Notice { warning: true, reason: "DataGatherFailed", action: "Gather", note }
 }
 
-/// One row per gatherer, at most as many as the schema takes: where there are more, those with problems come first.
+/// Returns one row per gatherer, at most as many as the schema allows: those with problems have priority.
 fn gatherer_rows(rows: &[Row], now: Timestamp) -> Vec<GathererStatus> {
     let mut kept: Vec<_> = rows.iter().filter(|row| (5..=256).contains(&row.id.len())).collect();
     if kept.len() > MAX_ROWS {
@@ -272,13 +272,13 @@ fn gatherer_row(row: &Row, now: Timestamp) -> GathererStatus {
     GathererStatus { conditions, name: row.id.clone(), last_gather_duration: go_duration(row.duration) }
 }
 
-/// A duration as Go prints it, rounded down to a microsecond: `0s`, `350µs`, `12.5ms`, `1m0.25s`, `1h0m0s`.
+/// Formats a duration as Go does, rounded down to a microsecond: `0s`, `350µs`, `12.5ms`, `1m0.25s`, `1h0m0s`.
 pub(super) fn go_duration(duration: Duration) -> String {
     let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
     go::duration::format(micros.saturating_mul(1_000))
 }
 
-/// A duration as Go prints it, and as it reads it. None for what is none, or is negative.
+/// Parses a duration in Go's format. None if it is invalid or negative.
 pub(super) fn read_go_duration(text: &str) -> Option<Duration> {
     go::duration::parse(text).ok()?.try_into().ok().map(Duration::from_nanos)
 }
@@ -292,7 +292,7 @@ fn secret(namespace: &str, name: &str) -> RelatedObject {
     }
 }
 
-/// Adds a related object once.
+/// Adds a related object, if it is not in the list yet.
 pub(super) fn relate(status: &mut DataGatherStatus, related: RelatedObject) {
     if !status.related_objects.contains(&related) {
         status.related_objects.push(related);

@@ -1,4 +1,4 @@
-//! What all runs of this process share: the client, the settings, the store of archives, and the way to the upload service.
+//! Holds what all runs of this process share: the client, the settings, the store of archives, and the upload client.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::gather::tunnel::TransportSetupError;
 use crate::gather::upload::{ConcurrencyLimit, EndpointError, Endpoints, Ingress, Outlet, TokenSource};
 use crate::gather::{self, cluster};
 
-/// Runs that ask the API server for everything at a time; others wait as `Running`.
+/// Runs that gather at a time, since each requests everything from the API server; others wait as `Running`.
 const GATHERING_AT_ONCE: usize = 2;
 
 /// The state that all runs share.
@@ -27,9 +27,9 @@ pub struct RunContext {
     pub started: Instant,
     pub counts: Counts,
     pub(super) gathering: Semaphore,
-    /// Shared by the uploads of all runs.
+    /// Limits the uploads of all runs together.
     turns: ConcurrencyLimit,
-    /// Values of the cluster's configuration that were complained of last.
+    /// The invalid values of the cluster's configuration that were reported last.
     told: Mutex<Vec<String>>,
 }
 
@@ -66,7 +66,7 @@ impl RunContext {
         Self { client, settings, store, uploads, started: Instant::now(), counts, gathering, turns, told }
     }
 
-    /// What counts now. What of it is refused is told once.
+    /// Reads the current configuration. Each invalid value is reported once.
     pub(super) async fn config(&self) -> Result<Config, ConfigError> {
         let config = Config::read(&self.client, &self.settings).await?;
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,13 +79,13 @@ impl RunContext {
         Ok(config)
     }
 
-    /// Where the token for uploads comes from, if anything is uploaded.
+    /// Returns the source of the upload token, if uploads are configured.
     pub(super) fn token(&self, config: &Config) -> Option<TokenSource> {
         let own = self.uploads.as_ref().map(|uploads| uploads.token.clone());
         own.or_else(|| config.upload.as_ref().map(|_| TokenSource::pull_secret(self.client.clone())))
     }
 
-    /// The upload client, once the cluster's id is known; none where nothing is uploaded.
+    /// Creates the upload client with the cluster's id; None if uploads are not configured.
     pub(super) async fn ingress(&self, config: &Config) -> Result<Option<Ingress>, IngressError> {
         let (Some(url), Some(token)) = (&config.upload, self.token(config)) else { return Ok(None) };
         let settings = self.settings.upload.as_ref();
@@ -116,7 +116,7 @@ impl RunContext {
         }))
     }
 
-    /// The upload client as of now, and what is to be told where there is none to be had.
+    /// Creates the upload client with the current configuration.
     pub(super) async fn current_ingress(&self) -> Result<Option<Ingress>, IngressError> {
         let config = self.config().await?;
         self.ingress(&config).await

@@ -1,4 +1,4 @@
-//! The progress of a run in this process, as a value that the run writes and the plan reads.
+//! Defines the progress of a run in this process, as a value that the run writes and the plan reads.
 //!
 //! A run never writes a status. It reports what happened, and the next reconciliation turns that into a status.
 
@@ -10,31 +10,31 @@ use crate::gather::upload::Report;
 /// The current work of this process for one DataGather.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Activity {
-    /// Nothing. A DataGather that is `Running` all the same lost its run.
+    /// No work. If the DataGather is `Running` all the same, its run was lost.
     Idle,
-    /// Gathering, or done with it and waiting for the final status to be seen.
+    /// Gathering; or done, until the final status is written.
     Gathering(Progress),
-    /// Gathered until the controller stopped; so far it had come.
+    /// The gathering was stopped with the controller, with this progress.
     Interrupted(Progress),
-    /// Downloading the report; the outcome once there is one.
+    /// Downloading the report; with the result when there is one.
     Reporting(Option<ReportOutcome>),
 }
 
-/// Steps of a run that have ended.
+/// The completed steps of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     pub rows: Vec<Row>,
-    /// The result of asking for the remote configuration, if one is configured.
+    /// The result of requesting the remote configuration, if one is configured.
     pub remote: Option<RemoteOutcome>,
     pub recorded: Option<RecordOutcome>,
     pub uploaded: Option<UploadOutcome>,
     pub processed: Option<ProcessOutcome>,
-    /// When nothing more was left to do.
+    /// When the run ended.
     pub ended: Option<Timestamp>,
 }
 
 impl Progress {
-    /// Whether a step failed, so that the run as a whole did.
+    /// Whether a step failed, and with it the run.
     pub fn failed(&self) -> bool {
         let Self { rows: _, remote: _, recorded, uploaded, processed, ended: _ } = self;
         !matches!(recorded, Some(RecordOutcome::Recorded(_)))
@@ -43,7 +43,7 @@ impl Progress {
     }
 }
 
-/// What came of writing down what was gathered.
+/// The result of writing the archive.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RecordOutcome {
     Recorded(Recorded),
@@ -55,23 +55,23 @@ pub enum RecordOutcome {
 pub struct Recorded {
     pub records: usize,
     pub file: String,
-    /// Secret that translates obfuscated addresses, as `(namespace, name)`.
+    /// The Secret that translates obfuscated addresses, as `(namespace, name)`.
     pub translation: Option<(String, String)>,
-    /// Network data was to be obfuscated, and neither the cluster nor the settings name the cluster's domain.
+    /// Whether network data should be obfuscated, but neither the cluster nor the settings name the cluster's domain.
     pub names_unknown: bool,
 }
 
-/// The result of asking for the remote configuration. Without one the built-in one applies, and the gathering goes
-/// on.
+/// The result of requesting the remote configuration. If it fails, the built-in one applies, and the gathering
+/// continues.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RemoteOutcome {
     Followed,
-    /// `code` is 0 where there was no answer.
+    /// `code` is 0 if there was no response.
     Unavailable {
         code: u16,
         message: String,
     },
-    /// It cannot be followed.
+    /// The configuration is invalid.
     Invalid(String),
 }
 
@@ -82,7 +82,7 @@ pub enum UploadOutcome {
         code: u16,
         request_id: String,
     },
-    /// `code` is 0 where there was no answer.
+    /// `code` is 0 if there was no response.
     Failed {
         code: u16,
         message: String,

@@ -1,5 +1,5 @@
-//! The controller as a part of a process: validates settings, wires and supervises its parts, and takes part in
-//! leader election if asked to.
+//! Sets up the controller: validates settings, starts and supervises its parts, and takes part in
+//! leader election if configured.
 
 mod one;
 
@@ -44,7 +44,7 @@ use crate::gather::upload::{EndpointError, Endpoints, Outlet, TokenSource};
 use crate::outside::{self, Unreadable};
 use crate::telemetry::with_causes;
 
-/// Under which it is counted, logged and chosen.
+/// The name of the controller in metrics, logs and flags.
 pub(super) const NAME: &str = "datagather";
 
 /// Why the controller could not start, or stopped.
@@ -76,10 +76,10 @@ pub enum RunError {
     Part(#[from] TaskError<std::convert::Infallible>),
 }
 
-/// The controller as a member of a set that is managed. Its `client` is the controller's own account.
+/// Creates the controller as a member of a manager. Its `client` has the controller's own account.
 ///
 /// # Errors
-/// [`RunError`] at once where a setting does not work.
+/// [`RunError`] for an invalid setting.
 pub fn member(client: Client, settings: Settings) -> Result<Member, RunError> {
     let store = settings.archives()?;
     uploads(&client, &settings)?;
@@ -102,7 +102,7 @@ pub fn member(client: Client, settings: Settings) -> Result<Member, RunError> {
 /// Runs the controller alone, until `shutdown` is cancelled.
 ///
 /// # Errors
-/// [`RunError`] at once where a setting does not work, later only when a part of the controller dies.
+/// [`RunError`] at once for an invalid setting, later only when a part of the controller fails.
 pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken) -> Result<(), RunError> {
     let store = settings.archives()?;
     let uploads = uploads(&client, &settings)?;
@@ -110,23 +110,23 @@ pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken
     work(run_context, Scope::All, Term::alone(shutdown)).await
 }
 
-/// Whose gatherings a process runs.
+/// Which gatherings this process runs.
 enum Scope {
     All,
     One(String),
 }
 
-/// Validates `settings`, for callers that have to know before there is a client.
+/// Validates `settings`, for callers that do this before there is a client.
 ///
 /// # Errors
-/// What [`run`] would fail with at once.
+/// The errors of [`run`] for invalid settings.
 pub fn check(settings: &Settings) -> Result<(), RunError> {
     settings.archives()?;
     settings.upload.as_ref().map(|upload| reachable(upload, settings)).transpose().map(drop)
 }
 
-/// Where uploads go and how. Checked before anything runs, so that a bad setting shows at start and not after the first
-/// gathering.
+/// Creates the endpoints and transport of uploads. Checked before anything runs, so that an invalid setting is reported at the start and
+/// not after the first gathering.
 fn reachable(upload: &UploadSettings, settings: &Settings) -> Result<(Endpoints, Outlet), RunError> {
     let UploadSettings { url, results_url, advisor_url, token, ca, status: _, pacing: _ } = upload;
     let endpoints = Endpoints::new(url, results_url.as_deref(), advisor_url)?;
@@ -159,7 +159,7 @@ fn uploads(client: &Client, settings: &Settings) -> Result<Option<Uploads>, RunE
     Ok(Some(Uploads { outlet, endpoints, token, pacing: upload.pacing }))
 }
 
-/// One term: from an empty registry of runs to the last part's end, and the last word on each run.
+/// Runs one term: from an empty registry of runs to the end of all parts, and the final status of each run.
 async fn work(run_context: RunContext, scope: Scope, term: Term) -> Result<(), RunError> {
     let client = run_context.client.clone();
     let (pool, driver) = pool();
@@ -191,7 +191,7 @@ async fn work(run_context: RunContext, scope: Scope, term: Term) -> Result<(), R
         pool,
         events: Events::new(client, "admit-datagather"),
     });
-    // Own token: a part that dies stops its siblings, not the whole process before the caller has heard of it.
+    // With a token of its own: a part that fails stops the others, and the caller reports that before the process stops.
     let stop = term.stop.child_token();
     let mut parts = Supervisor::new(stop.clone());
     parts.part("datagather runs", drive(driver, stop.clone()));
@@ -212,7 +212,7 @@ async fn work(run_context: RunContext, scope: Scope, term: Term) -> Result<(), R
     Ok(())
 }
 
-/// What comes round, as far as it is wanted.
+/// Starts the periodic work that is enabled.
 fn start_rounds(parts: &mut Supervisor<Never>, context: &Arc<Context>, stop: &CancellationToken) {
     let settings = context.settings();
     if settings.gather_every.is_some() {
@@ -276,15 +276,15 @@ async fn watch_objects(
     Ok(())
 }
 
-/// What the watches have told of Jobs and Pods.
+/// The cached Jobs and Pods.
 #[derive(Debug, Default)]
 pub(super) struct Known {
-    /// Without what they are made of.
+    /// The Jobs without their Pod templates.
     pub(super) jobs: Cache<Job>,
     pub(super) pods: Cache<PodSeen>,
 }
 
-/// Whose gathering a Pod is: its Job has the name of the DataGather.
+/// Returns the DataGather of a Pod: its Job has the same name.
 fn of_pod(pod: &PodSeen, objects: &Store<DeserializeGuard<DataGather>>) -> Vec<Key> {
     let found = objects.state();
     let owner = found.iter().find(|object| object.0.as_ref().is_ok_and(|it| it.name_any() == pod.job));

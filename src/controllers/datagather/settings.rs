@@ -1,4 +1,4 @@
-//! The settings of data gathering, and their defaults.
+//! Defines the settings of data gathering, with their defaults.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -14,44 +14,44 @@ use crate::gather::upload::{Outlet, Pacing, Template, VersionTemplate};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Folder of archives; made where missing.
+    /// The folder of archives, created if it is missing.
     pub archive_dir: PathBuf,
     /// Who may read the archives.
     pub archive_readers: Readers,
-    /// Archives beyond the newest so many are removed after a run.
+    /// How many of the newest archives are kept after a run.
     pub keep_archives: usize,
-    /// Upload settings; without them archives stay where they are, and `DataUploaded` says so.
+    /// Upload settings; without them archives are only stored, and the condition `DataUploaded` says so.
     pub upload: Option<UploadSettings>,
-    /// Networks beside public addresses that uploads and proxies may be at, whoever configured them.
+    /// Networks that uploads and proxies may use in addition to public addresses, whoever configured them.
     pub allow_uploads_to: Vec<Reach>,
     /// The proxies of this process, for values that the cluster does not set.
     pub proxies: Proxies,
-    /// PEM file of CAs to trust for proxies under TLS besides the system's.
+    /// A PEM file of CAs to trust for TLS proxies, in addition to the system's.
     pub proxy_ca: Option<PathBuf>,
     /// The cluster's id, for clusters that do not provide one.
     pub cluster_id: Option<String>,
     pub obfuscation: ObfuscationSettings,
-    /// The URL of the remote configuration, which is asked for with the upload token.
+    /// The URL of the remote configuration, which is requested with the upload token.
     pub remote: Option<VersionTemplate>,
-    /// The version of the platform, if the environment sets it; else the cluster is asked.
+    /// The version of the platform, if the environment sets it; otherwise the cluster is queried.
     pub release: Option<String>,
-    /// The agents on nodes that report what runs in containers, if they are to be asked.
+    /// The agents on nodes that report what runs in containers, if they are queried.
     pub agents: Option<Agents>,
-    /// Gatherers of one run at a time.
+    /// The number of gatherers that run at a time.
     pub gatherer_concurrency: NonZeroUsize,
-    /// Namespaces whose content may be read: those with this prefix; empty means all.
+    /// Namespaces whose contents may be read: those with this prefix; all if it is empty.
     pub namespace_prefix: String,
-    /// Namespace whose ConfigMaps are the cluster's configuration.
+    /// The namespace whose ConfigMaps are the cluster's configuration.
     pub config_namespace: String,
-    /// Namespace of our own objects: the Secret of obfuscated addresses, Jobs.
+    /// The namespace of the controller's own objects: Jobs, and the Secret with obfuscated addresses.
     pub namespace: String,
     pub runner: RunnerKind,
-    /// Whether objects of the cluster take precedence over these settings. A gathering Job is given their values
+    /// Whether objects of the cluster override these settings. A gathering Job gets their values as flags
     /// instead.
     pub follow_cluster: bool,
-    /// Time between gatherings of our own; without it there are none, and those of others are left alone.
+    /// The interval of periodic gatherings; without it there are none, and those of other programs are ignored.
     pub gather_every: Option<Duration>,
-    /// Age at which DataGathers and their Jobs are deleted; without it they stay.
+    /// The age at which DataGathers and their Jobs are deleted; without it they stay.
     pub prune_after: Option<Duration>,
     pub clock: Clock,
 }
@@ -83,33 +83,33 @@ impl Settings {
         }
     }
 
-    /// What uploads trust and reach, `ca` being that of the service.
+    /// Creates the transport for uploads, with `ca` for the service.
     pub(super) fn outlet(&self, ca: Option<&Path>) -> Result<Outlet, TransportSetupError> {
         Outlet::new(ca, self.proxy_ca.as_deref(), &self.allow_uploads_to)
     }
 
-    /// The folder of archives, opened.
+    /// Opens the folder of archives.
     pub(super) fn archives(&self) -> Result<ArchiveStore, StoreError> {
         ArchiveStore::open_for(&self.archive_dir, self.archive_readers)
     }
 }
 
-/// Time between gatherings where nobody says it.
+/// The default interval of gatherings.
 pub(super) const INTERVAL: Duration = Duration::from_hours(2);
 
-/// Base of the page that explains a recommendation of a cluster, where nothing else is said.
+/// The default base URL of the page that explains a recommendation.
 pub(super) const ADVISOR: &str = "https://console.redhat.com/openshift/insights/advisor/clusters";
 
 #[derive(Clone, Debug)]
 pub struct UploadSettings {
     /// The URL that archives are uploaded to; https, or http on loopback.
     pub url: String,
-    /// Base of the results API; on the upload host where absent.
+    /// The base URL of the results API; by default on the upload host.
     pub results_url: Option<String>,
-    /// Base of the page that explains a recommendation of a cluster.
+    /// The base URL of the page that explains a recommendation.
     pub advisor_url: String,
     pub token: TokenSettings,
-    /// PEM file of CAs to trust besides the system's.
+    /// A PEM file of CAs to trust in addition to the system's.
     pub ca: Option<PathBuf>,
     /// The URL of the status of an upload; by default that of the results API.
     pub status: Option<Template>,
@@ -144,9 +144,9 @@ pub enum TokenSettings {
 
 #[derive(Clone, Debug, Default)]
 pub struct ObfuscationSettings {
-    /// Whether to obfuscate whatever a DataGather's `dataPolicy` says.
+    /// Whether to obfuscate regardless of a DataGather's `dataPolicy`.
     pub always: bool,
-    /// Networks beside those that the cluster reports.
+    /// Networks in addition to those that the cluster reports.
     pub networks: Vec<Network>,
     pub base_domain: Option<String>,
     pub api_host: Option<String>,
@@ -161,20 +161,20 @@ pub enum RunnerKind {
     Job(JobSettings),
 }
 
-/// The facts of a gathering Job that differ between clusters.
+/// The settings of gathering Jobs that depend on the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobSettings {
     pub image: String,
     pub service_account: String,
-    /// PersistentVolumeClaim for archives; an emptyDir where absent.
+    /// The PersistentVolumeClaim for archives; an emptyDir if there is none.
     pub claim: Option<String>,
     /// The mount path of the volume for archives.
     pub archive_path: String,
-    /// Arguments after `gather`: flags of this process that a gathering has to know.
+    /// Arguments after `gather`: the flags of this process that affect a gathering.
     pub args: Vec<String>,
-    /// Variables of this process that a gathering has to know. Those of proxies it is handed by a Secret.
+    /// Environment variables of this process that affect a gathering. Those of proxies are in a Secret.
     pub environment: Vec<(String, String)>,
-    /// Priority class, which must exist.
+    /// The priority class, which must exist.
     pub priority_class: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! Shuts the controller down: gatherings that it ran are concluded, so that nobody waits for them until the next
-//! process finds them. One that had ended gets its final status, any other fails as interrupted.
+//! Shuts the controller down: writes the final status of its gatherings, so that nobody waits for them until the next
+//! process finds them. Completed ones get their results, all others fail as interrupted.
 //!
 //! It does not wait for them: an upload may take hours. What cannot be written in time is left to the next process.
 
@@ -17,10 +17,10 @@ use crate::controllers::kit::controller::{Failure as _, Reconcile as _};
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::retry::Remedy;
 
-/// For all writes together: well below what Kubernetes waits for a Pod to end.
+/// The time limit for all writes: well below the termination grace period of a Pod.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Concludes the gatherings of `context`. Nothing may run or reconcile any more.
+/// Writes the final statuses of the gatherings of `context`. No run and no reconciliation may be active.
 pub(super) async fn conclude(context: &Context) {
     let gatherings = context.runs.interrupt();
     let concluded = join_all(gatherings.iter().map(|key| async move {

@@ -10,10 +10,10 @@ use super::job::{self, LABEL};
 use super::{Context, periodic};
 use crate::telemetry::with_causes;
 
-/// Jobs that are asked for at a time.
+/// The page size for listing Jobs.
 const PAGE: u32 = 100;
 
-/// Ends them. What cannot be ended is told, and ends by its deadline.
+/// Deletes the Jobs. Errors are logged; such a Job ends at its deadline.
 pub(super) async fn end(context: &Context) {
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.settings().namespace);
     let mut params = ListParams::default().labels(LABEL).limit(PAGE);
@@ -41,7 +41,7 @@ fn is_left(job: &Job) -> bool {
         && !job::has_ended(job)
 }
 
-/// Ends a Job, and with it its Pod; another that has taken its name since is not meant.
+/// Deletes a Job with its Pod, but not another Job that has the name by now.
 pub(super) async fn delete(jobs: &Api<Job>, job: &Job) {
     let name = job.name_any();
     let meant = Preconditions { uid: job.uid(), resource_version: None };

@@ -9,10 +9,10 @@ use super::{Context, Error};
 use crate::controllers::kit::controller::Next;
 use crate::controllers::kit::status;
 
-/// Writes the planned status, fenced by the version that the plan was made from.
+/// Writes the planned status with the resourceVersion that the plan is based on.
 ///
 /// # Errors
-/// [`Error::Write`]; the work that the plan set up then never begins.
+/// [`Error::Write`]; the prepared work then never starts.
 pub async fn write(context: &Context, fetched: &Fetched, plan: Plan<Applied>) -> Result<Next, Error> {
     let Plan { status, notices, again, work: Applied { permit } } = plan;
     if let Some(wanted) = status {

@@ -1,10 +1,10 @@
 //! Converts DataGathers and InsightsDataGathers between API versions. v1alpha1 has words where v1alpha2 and v1, which
 //! are alike, have lists and modes; the result of a run is a word there and the condition `Progressing` here.
 //!
-//! Pure functions of an object as JSON; they change `spec` and `status` alone. What is lost, because the other
-//! version has no place for it, is listed in `deploy/README.md`: fractions of a second of a duration, whether
-//! somebody ignores a finding, and which of its two names a list was given by. What must not be lost (that something
-//! is to be obfuscated, or not gathered) is refused.
+//! These are pure functions of an object as JSON; they change only `spec` and `status`. Data for which the other
+//! version has no field is lost, as listed in `deploy/README.md`: fractions of a second of a duration, whether
+//! somebody ignores a finding, and which of its two names a list had. If something would be lost that must not be (that
+//! data is obfuscated, or not gathered), the conversion fails.
 
 mod configuration;
 mod spec;
@@ -12,7 +12,7 @@ mod status;
 
 use serde_json::{Map, Value};
 
-/// A kind, its versions, and how an object gets from one to another.
+/// A kind with its versions, and the conversion between them.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub group: &'static str,
@@ -20,7 +20,7 @@ pub struct Kind {
     pub convert: Convert,
 }
 
-/// From a version to another; the `apiVersion` of the object is left to the caller.
+/// Converts an object between versions; the caller sets `apiVersion`.
 pub type Convert = fn(&mut Value, Shape, Shape) -> Result<(), Inconvertible>;
 
 pub const VERSIONS: [(&str, Shape); 3] =
@@ -32,7 +32,7 @@ pub const DATA_GATHER: Kind =
 pub const INSIGHTS_DATA_GATHER: Kind =
     Kind { group: "config.openshift.io", kind: "InsightsDataGather", convert: configuration::convert };
 
-/// How a version says things.
+/// The form of a version.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Shape {
     /// v1alpha1
@@ -41,7 +41,7 @@ pub enum Shape {
     Lists,
 }
 
-/// Why an object has no form in the other version.
+/// Why an object cannot be converted to the other version.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{path}: {why}")]
 pub struct Inconvertible {
@@ -55,7 +55,7 @@ impl Inconvertible {
     }
 }
 
-/// The shape of a version; none for one that there is not.
+/// Returns the form of a version; None for an unknown one.
 pub fn shape_of(version: &str) -> Option<Shape> {
     VERSIONS.into_iter().find_map(|(known, shape)| (known == version).then_some(shape))
 }
@@ -80,13 +80,13 @@ fn data_gather(object: &mut Value, from: Shape, to: Shape) -> Result<(), Inconve
         && to == Shape::Lists
         && let Value::Object(members) = object
     {
-        // A status that says nothing is none there.
+        // An empty status becomes a missing one.
         members.shift_remove("status");
     }
     Ok(())
 }
 
-/// The object `name`; none where it is absent or null.
+/// Returns the object `name`; None if it is absent or null.
 fn member<'v>(
     object: &'v mut Value,
     name: &str,
@@ -98,10 +98,10 @@ fn member<'v>(
     }
 }
 
-/// Items of a list: a hundred times what the definitions let in. Whoever sends more wants something else than a conversion.
+/// The most items of a list: a hundred times what the CRDs allow, to limit the work for malicious requests.
 const MOST_ITEMS: usize = 10_000;
 
-/// Takes the list `name` out of `members`; empty where it is absent or null.
+/// Removes the list `name` from `members`; empty if it is absent or null.
 fn taken_list(members: &mut Map<String, Value>, name: &str, path: &str) -> Result<Vec<Value>, Inconvertible> {
     match members.shift_remove(name) {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -114,7 +114,7 @@ fn taken_list(members: &mut Map<String, Value>, name: &str, path: &str) -> Resul
     }
 }
 
-/// An empty text where there is none.
+/// Returns the string; empty if there is none.
 fn text(value: Option<&Value>) -> &str {
     value.and_then(Value::as_str).unwrap_or_default()
 }

@@ -1,9 +1,9 @@
-//! A cache of watched objects other than the controller's own: of each as much as is needed, so that a reconciliation
-//! need not ask the server for it.
+//! Caches watched objects other than the controller's own, or parts of them, so that a reconciliation need not query the
+//! server.
 //!
-//! The cache may be behind, and never proves that an object does not exist: its creator's watch hears of it later. A
+//! The cache may be behind, and never proves that an object does not exist: the watch may report its creation later. A
 //! change is cached before the reconciliation that it triggers; an object whose deletion was missed while a watch was
-//! broken is noticed by the list that follows.
+//! broken is noticed by the next list.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,12 +17,12 @@ use kube::runtime::watcher::Event;
 /// Namespace and name.
 type Place = (String, String);
 
-/// Clones are the same.
+/// A cache; clones share it.
 pub struct Cache<V>(Arc<Mutex<Known<V>>>);
 
 struct Known<V> {
     values: BTreeMap<Place, V>,
-    /// What the list under way has named.
+    /// The objects in the current list.
     listed: BTreeSet<Place>,
 }
 
@@ -45,7 +45,7 @@ impl<V> fmt::Debug for Cache<V> {
 }
 
 impl<V> Cache<V> {
-    /// The cached value of an object; none where the watch has not reported it.
+    /// Returns the cached value of an object; None if the watch has not reported it.
     #[must_use]
     pub fn get(&self, namespace: &str, name: &str) -> Option<V>
     where
@@ -54,7 +54,7 @@ impl<V> Cache<V> {
         self.lock().values.get(&(namespace.to_owned(), name.to_owned())).cloned()
     }
 
-    /// The first of a namespace that `pick` takes something of.
+    /// Returns the first result of `pick` in a namespace.
     pub fn find<T>(&self, namespace: &str, pick: impl Fn(&V) -> Option<T>) -> Option<T> {
         let known = self.lock();
         let from = (namespace.to_owned(), String::new());
@@ -62,7 +62,7 @@ impl<V> Cache<V> {
         own.map(|(_, value)| value).find_map(pick)
     }
 
-    /// Takes note of `event`, in which `value` is what is kept of an object. What is known of those that it is about, or was.
+    /// Handles `event`; `value` returns what is kept of an object. Returns the old and new values of the objects concerned.
     pub(super) fn hear<C: Resource>(&self, event: Event<C>, value: impl Fn(C) -> V) -> Vec<V>
     where
         V: Clone,
@@ -152,7 +152,7 @@ mod tests {
         assert_eq!((kept.find("b", second).as_deref(), kept.find("", second)), (Some("3"), None));
         assert_eq!(hear(Event::Delete(map("b", "x", "5"))), ["5"]);
         assert_eq!(kept.get("b", "x"), None);
-        // The watch broke, and one of two went meanwhile.
+        // The watch broke, and one of two objects was deleted meanwhile.
         hear(Event::Init);
         hear(Event::InitApply(map("a", "x", "1")));
         assert_eq!(kept.get("b", "y").as_deref(), Some("3"));

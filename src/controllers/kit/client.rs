@@ -1,5 +1,5 @@
-//! Prepares kubeconfigs for clients of API servers: refuses credentials that no request could carry, and drops
-//! proxies that come from the environment.
+//! Prepares kubeconfigs for clients of API servers: rejects credentials that cannot be sent, and removes
+//! proxies from the environment.
 
 use http::HeaderValue;
 use kube::Config;
@@ -9,28 +9,28 @@ use thiserror::Error;
 /// Credentials that cannot be used; messages do not contain them.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum BadLogin {
-    /// No request can carry it; clients end the process over one.
+    /// It cannot be sent in a header; clients would panic.
     #[error("its token holds what no header may, such as a line break")]
     Token,
-    /// Clients would send requests without it, and log it with each of their addresses.
+    /// Clients would send requests without it, and log it with each URL.
     #[error("the address of its server holds a login, which no request would carry: it belongs to the user")]
     Address,
 }
 
-/// Whether requests can carry the token.
+/// Checks that requests can contain the token.
 ///
 /// # Errors
-/// When it holds what no header may.
+/// When it contains characters that are invalid in a header.
 fn can_be_sent(token: &str) -> Result<(), BadLogin> {
     HeaderValue::from_str(token).map(drop).map_err(|_| BadLogin::Token)
 }
 
-/// Removes a proxy that comes from the environment from `config`. Clients would take it for each kubeconfig and then
-/// refuse to use it; the environment's proxies are for uploads. A proxy that a kubeconfig names itself stays, and is
-/// refused by name.
+/// Removes a proxy of the environment from `config`. Clients would take it as one of the kubeconfig, and then
+/// refuse to use it; the environment's proxies are for uploads. A proxy in the kubeconfig itself stays, and the client
+/// reports it as an error.
 ///
 /// # Errors
-/// When no request can carry its login.
+/// When its credentials cannot be sent.
 pub fn straight(mut config: Config) -> Result<Config, BadLogin> {
     if config.cluster_url.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err(BadLogin::Address);

@@ -1,4 +1,4 @@
-//! The time of day for code that compares it with times in objects: the system's, or one that a test sets.
+//! Provides the time of day for code that compares it with times in objects: the system's, or one that a test sets.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ impl Clock {
     }
 }
 
-/// A time as objects hold it: without fractions of a second.
+/// Drops the fractions of a second, which times in objects do not have.
 pub fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).unwrap_or(at)
 }

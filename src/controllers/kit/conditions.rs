@@ -1,4 +1,4 @@
-//! Lists of conditions, keyed by type, in every form that APIs use: `metav1.Condition`, which add-ons use without a
+//! Updates lists of conditions, keyed by type, in every form that APIs use: `metav1.Condition`, which add-ons use without a
 //! generation, and that of ClusterOperators. The content of a condition is a [`Statement`] in all of them.
 //!
 //! INVARIANT: `lastTransitionTime` changes only together with `status`, as the Kubernetes API conventions ask; waiting
@@ -42,13 +42,13 @@ impl Statement {
     }
 }
 
-/// A condition as an API has it.
+/// A condition type of an API.
 pub trait Shape: Sized {
     fn type_(&self) -> &str;
     fn status(&self) -> &str;
-    /// Since when it has that status.
+    /// Returns the last transition time.
     fn since(&self) -> &Time;
-    /// What `statement` says since then, of objects of that generation.
+    /// Creates a condition with the transition time `since`, for an object of the generation.
     fn stated(statement: Statement, since: Time, generation: Option<i64>) -> Self;
 }
 
@@ -78,17 +78,17 @@ impl Shape for Condition {
     }
 }
 
-/// Longest message that the API takes, in characters.
+/// The longest message that the API accepts, in characters.
 const MAX_MESSAGE: usize = 32768;
 
-/// Puts `statement` into `conditions`: over the condition of its type, or at the end.
+/// Sets `statement` in `conditions`: replaces the condition of its type, or appends it.
 pub fn set<C: Shape>(conditions: &mut Vec<C>, statement: Statement, generation: Option<i64>, now: Timestamp) {
     let known = conditions.iter().position(|condition| condition.type_() == statement.type_);
     let since = known
         .and_then(|at| conditions.get(at))
         .filter(|condition| condition.status() == statement.truth.as_str())
         .map_or(Time(now), |condition| condition.since().clone());
-    // Whatever it quotes, from wherever.
+    // The message may quote untrusted text.
     let message = Outside::at_most(MAX_MESSAGE, statement.message, &Secrets::default()).into_string();
     let stated = C::stated(Statement { message, ..statement }, since, generation);
     match known.and_then(|at| conditions.get_mut(at)) {
@@ -97,7 +97,7 @@ pub fn set<C: Shape>(conditions: &mut Vec<C>, statement: Statement, generation: 
     }
 }
 
-/// Whether the condition `type_` is there with status `truth`.
+/// Whether there is a condition `type_` with status `truth`.
 pub fn is<C: Shape>(conditions: &[C], type_: &str, truth: Truth) -> bool {
     conditions.iter().any(|condition| condition.type_() == type_ && condition.status() == truth.as_str())
 }

@@ -1,24 +1,24 @@
-//! Read-modify-write with retries on conflict, for lists without keys of which several writers own parts.
+//! Reads, modifies and writes objects with retries on conflict, for lists without keys that have several writers.
 //!
-//! A writer that changes one element writes the whole list, so every attempt begins with reading; an attempt that was
-//! planned from an older object fails with 409 and is repeated.
+//! A writer that changes one element writes the whole list, so every attempt begins with reading; an attempt that is
+//! based on an older object fails with 409 and is repeated.
 
 use std::time::Duration;
 
 use crate::controllers::kit::retry::{Remedy, remedy};
 
-/// Attempts, the first one included. Enough for some writers that meet; whoever meets more looks again later.
+/// The number of attempts. Enough for some concurrent writers; with more, the caller has to try again later.
 const ATTEMPTS: u32 = 4;
 /// Wait before the second attempt; each further one is [`FACTOR`] times as long.
 const FIRST: Duration = Duration::from_millis(10);
 const FACTOR: u32 = 5;
-/// How much longer than that a wait may be, so that writers who met do not meet again.
+/// The random part of a wait, so that writers do not collide again.
 const JITTER: f64 = 0.1;
 
-/// Calls `attempt`, which reads and writes, until it meets no conflict.
+/// Calls `attempt`, which reads and writes, until there is no conflict.
 ///
 /// # Errors
-/// What the last attempt says: a conflict after four of them, anything else at once.
+/// The error of the last attempt: a conflict after four of them, anything else at once.
 pub async fn on_conflict<T, F>(mut attempt: impl FnMut() -> F) -> Result<T, kube::Error>
 where
     F: Future<Output = Result<T, kube::Error>>,
@@ -36,7 +36,7 @@ where
     attempt().await
 }
 
-/// Between 0 and 1.
+/// Returns a random number between 0 and 1.
 fn share() -> f64 {
     use std::hash::{BuildHasher, RandomState};
     let seed = RandomState::new().hash_one(std::time::Instant::now());

@@ -1,10 +1,10 @@
-//! A kind that a controller needs to be served, and how it is found out whether it is.
+//! Defines a kind that a controller needs, and checks whether it is served.
 
 use std::fmt;
 
 use kube::{Client, Resource};
 
-/// A kind that must be served before a controller can do anything.
+/// A kind that must be served before a controller can start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
     group: String,

@@ -1,8 +1,8 @@
-//! Stops writes of a process that no longer leads.
+//! Blocks writes of a process that is no longer the leader.
 //!
-//! A process that was stopped, or whose machine slept, resumes in the middle of its work and learns only then that
-//! another one leads; some of its requests would already be on their way. So each write checks, as it is sent,
-//! whether the Lease may still be ours: by the clock, which has gone on, and without asking the server. Reads are not
+//! A process that was suspended, or whose machine slept, resumes in the middle of its work, and learns only later that
+//! another one leads; some of its requests would already be sent. So each write checks, when it is sent,
+//! whether this process may still hold the Lease: by the clock, which has continued, and without a request. Reads are not
 //! checked.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,8 +15,8 @@ use kube::{Client, Config};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
-/// The fence: closed until this process leads. Clones share the same state. Writes to anything but the API server, such as a
-/// database, ask for [`leave`](Self::leave).
+/// The fence, which is closed until this process leads. Clones share the same state. Writes to anything but the API server, such as a
+/// database, call [`leave`](Self::leave).
 #[derive(Clone, Debug, Default)]
 pub struct Fence(Arc<Mutex<Option<Instant>>>);
 
@@ -26,7 +26,7 @@ pub struct Fence(Arc<Mutex<Option<Instant>>>);
 pub struct NotLeading;
 
 impl Fence {
-    /// Lets writes through until `until`, when another process may lead.
+    /// Permits writes until `until`, when another process may become the leader.
     pub fn open(&self, until: Instant) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
     }
@@ -41,7 +41,7 @@ impl Fence {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Checks that this process may write now. Without a fence, which is to say without an election, it always may.
+    /// Checks that this process may write now. Without a fence, that is without leader election, it always may.
     ///
     /// # Errors
     /// [`NotLeading`] while the fence is closed.
@@ -49,10 +49,10 @@ impl Fence {
         if fence.is_none_or(Self::is_open) { Ok(()) } else { Err(NotLeading) }
     }
 
-    /// A client whose writes are sent only while the fence is open, and fail with [`NotLeading`] when it is closed.
+    /// Creates a client whose writes are sent only while the fence is open, and fail with [`NotLeading`] otherwise.
     ///
     /// # Errors
-    /// When `config` makes no client.
+    /// When no client can be created from `config`.
     pub fn client(&self, config: Config) -> Result<Client, kube::Error> {
         Ok(ClientBuilder::try_from(config)?.with_layer(self).build())
     }
@@ -120,7 +120,7 @@ mod tests {
             assert_eq!(sent(method).await.unwrap(), "answered");
         }
         assert!(Fence::leave(Some(&fence)).is_ok());
-        // As after a stop of the whole process.
+        // Simulates that the whole process was suspended.
         tokio::time::advance(Duration::from_secs(15)).await;
         assert!(is_refused(sent(Method::PUT).await));
         assert_eq!(sent(Method::GET).await.unwrap(), "answered");

@@ -1,9 +1,9 @@
-//! Clean-up before an object is deleted, by a finalizer of the controller, within a time limit.
+//! Cleans up before an object is deleted, with a finalizer of the controller and a time limit.
 //!
-//! The finalizer is set before anything is created that would have to be cleaned up, and removed when that is done.
-//! If cleaning up fails, a condition of the object and an event say so; after a time that the controller sets the
-//! object is released all the same, which is reported as well. A controller that would rather keep its object for
-//! ever sets no time.
+//! The finalizer is set before anything is created that has to be cleaned up, and removed after that was done.
+//! If cleaning up fails, a condition of the object and an event say so; after a time limit of the controller the
+//! finalizer is removed all the same, which is reported as well. A controller without a time limit keeps its object
+//! for ever.
 
 use std::fmt::Debug;
 use std::sync::{Mutex, PoisonError};
@@ -23,11 +23,11 @@ use super::events::{Events, Notice};
 use super::retry::{Remedy, remedy};
 use crate::telemetry::with_causes;
 
-/// How long one attempt to clean up may take. The next one begins from what it left.
+/// The time limit of one attempt to clean up. The next one continues.
 const ATTEMPT: Duration = Duration::from_mins(1);
 
-/// The work of a controller that has to be cleaned up. Both methods may be called any number of times, also after
-/// attempts that were cut short, and `clean` for objects for which nothing was done.
+/// The work of a controller that has to be cleaned up. Both methods must be idempotent, also after
+/// interrupted attempts, and `clean` is also called for objects for which nothing was done.
 pub trait Cleanup: Sync {
     type Object: Resource<DynamicType = ()>
         + Clone
@@ -39,13 +39,13 @@ pub trait Cleanup: Sync {
         + 'static;
     type Error: Failure + Sync;
 
-    /// Looks at an object that stays.
+    /// Reconciles an object that is not being deleted.
     fn keep(&self, object: &Self::Object) -> impl Future<Output = Result<Next, Self::Error>> + Send;
 
-    /// Removes what was made for an object that is to go.
+    /// Removes what was created for an object that is being deleted.
     fn clean(&self, object: &Self::Object) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Says in a condition of `object` what is not cleaned up. Failing to costs only that.
+    /// Sets a condition of `object` that says what is not cleaned up. Errors are ignored.
     fn tell(&self, object: &Self::Object, left: &str) -> impl Future<Output = ()> + Send;
 }
 
@@ -54,7 +54,7 @@ pub trait Cleanup: Sync {
 pub struct Finalizer {
     /// Its name in `metadata.finalizers`.
     pub name: &'static str,
-    /// How long after its deletion an object is kept that cannot be cleaned up; for ever without.
+    /// How long after its deletion an object is kept if it cannot be cleaned up; for ever if None.
     pub patience: Option<Duration>,
 }
 
@@ -77,13 +77,13 @@ impl<E: Failure + Sync> Failure for FinalizerError<E> {
     fn remedy(&self) -> Remedy {
         match self {
             Self::Kept(error) => error.remedy(),
-            // An object that is to go does not change any more: only another attempt helps.
+            // An object that is being deleted does not change any more: only another attempt helps.
             Self::NotClean(error) => match error.remedy() {
                 Remedy::Change => Remedy::Wait,
                 other @ (Remedy::Reread | Remedy::Wait | Remedy::After(_) | Remedy::Refused) => other,
             },
             Self::TooLong => Remedy::Wait,
-            // The test on the finalizers that the patch makes fails with 422 where somebody else wrote first.
+            // The patch tests the list of finalizers, which fails with 422 after a concurrent write.
             Self::Write(kube::Error::Api(status)) if status.code == 422 => Remedy::Reread,
             Self::Write(error) => remedy(error),
             Self::Unnamed => Remedy::Change,
@@ -92,8 +92,8 @@ impl<E: Failure + Sync> Failure for FinalizerError<E> {
 }
 
 impl Finalizer {
-    /// Reconciles `object`: adds the finalizer, or calls `work`, or cleans up and removes the finalizer. `now` is the
-    /// time of day.
+    /// Reconciles `object`: adds the finalizer and calls `work`, or cleans up and removes the finalizer. `now` is the
+    /// current time.
     ///
     /// # Errors
     /// [`FinalizerError`]; the finalizer then stays as it is.
@@ -119,7 +119,7 @@ impl Finalizer {
         match finalizer(api, self.name, object.clone().into(), step).await {
             Ok(_) => Ok(next.into_inner().unwrap_or_else(PoisonError::into_inner)),
             Err(finalizer::Error::ApplyFailed(error) | finalizer::Error::CleanupFailed(error)) => Err(error),
-            // Gone meanwhile, with whatever else it waited for.
+            // Deleted meanwhile.
             Err(finalizer::Error::RemoveFinalizer(kube::Error::Api(status))) if status.code == 404 => {
                 Ok(Next::Settled)
             }
@@ -146,11 +146,11 @@ impl Finalizer {
         cleaned
     }
 
-    /// Whether the finalizer of `object` may be removed: `cleaning` succeeded, or its time is over, which an event
+    /// Whether the finalizer of `object` may be removed: `cleaning` succeeded, or its time limit is exceeded, which an event
     /// reports. For controllers that write their finalizer themselves.
     ///
     /// # Errors
-    /// What is not cleaned up: to be said in a condition, and tried again.
+    /// What is not cleaned up, for a condition; the caller tries again.
     pub async fn attempt<K: Resource<DynamicType = ()>, E: Failure + Sync>(
         &self,
         object: &K,

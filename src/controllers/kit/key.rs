@@ -1,5 +1,5 @@
-//! Identifies an object by namespace, name and uid. The uid is part of it, because an object that was deleted and
-//! created again under its name is a different one, and nothing that was known of the first holds for the second.
+//! Identifies an object by namespace, name and uid. The uid is included because an object that was deleted and
+//! created again with its name is a different one, to which nothing known of the first applies.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use kube::api::ObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 
-/// The identity of an object, of a kind that is known from the context. The namespace is empty for cluster-scoped
+/// The identity of an object of a kind that is known from the context. The namespace is empty for cluster-scoped
 /// objects.
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Key {
@@ -32,7 +32,7 @@ impl Key {
         }
     }
 
-    /// The objects of kind `K` that own `object`. Owners of namespaced kinds are in the namespace of what they own.
+    /// Returns the objects of kind `K` that own `object`. Owners of namespaced kinds are in the same namespace.
     pub(in crate::controllers) fn owners<K: Resource<DynamicType = ()>>(
         object: &impl Resource,
         namespaced: bool,
@@ -57,7 +57,7 @@ impl Key {
     }
 }
 
-/// As kubectl takes it: `namespace/name`, or the name alone.
+/// Formats as kubectl does: `namespace/name`, or only the name.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.namespace.as_str() {

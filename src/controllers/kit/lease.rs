@@ -1,11 +1,11 @@
-//! Leader election by a Lease of coordination.k8s.io: at most one holder works at a time.
+//! Elects a leader by a Lease of coordination.k8s.io: at most one holder works at a time.
 //!
-//! INVARIANT: every write of the Lease carries the resourceVersion last seen, so of two candidates one loses with 409;
-//! a holder that could not renew within `renew_deadline` stops its work, and is given up for dead, before the Lease
-//! can be taken by others. Others measure a holder's silence on their own monotonic clock from the moment they saw
+//! INVARIANT: every write of the Lease has the resourceVersion last seen, so of two candidates one fails with 409;
+//! a holder that could not renew within `renew_deadline` stops its work, and ends, before the Lease
+//! can be taken by others. Others measure the time since the last renewal on their own monotonic clock from when they saw
 //! the last change: clocks of different machines are never compared.
 //!
-//! A late holder does no harm either: the fence stops its writes, and so does their resourceVersion.
+//! A holder that is late does no harm either: the fence blocks its writes, and resourceVersions make them conflict.
 
 use std::future::Future;
 use std::time::Duration;
@@ -29,13 +29,13 @@ pub struct Election {
     pub name: String,
     /// Unique to this process: a pod's name, or host and process id.
     pub identity: String,
-    /// How long others wait for a silent holder.
+    /// How long others wait for a holder that does not renew.
     pub duration: Duration,
     /// How long a holder continues without a renewal; must be shorter than `duration`.
     pub renew_deadline: Duration,
     /// The time between renewals, and between attempts of candidates.
     pub retry: Duration,
-    /// Open while the Lease is held and others have to wait.
+    /// The fence, which is open while the Lease is held and others have to wait.
     pub fence: Fence,
 }
 
@@ -57,7 +57,7 @@ impl Election {
 /// How a term ended.
 #[derive(Debug, PartialEq)]
 pub enum Term<T> {
-    /// The work ended by itself, or because it was told to shut down.
+    /// The work ended by itself, or because of the shutdown.
     Ended(T),
     /// Leadership was lost; the work was stopped.
     Lost,
@@ -109,10 +109,10 @@ where
     }
 }
 
-/// A Lease that names us, as last written.
+/// A Lease held by this process, as last written.
 struct Held {
     lease: Lease,
-    /// When the writing request was sent: others may count from then.
+    /// When the renewal was sent: others may count from then.
     renewed: Instant,
 }
 
@@ -134,7 +134,7 @@ async fn acquire(leases: &Api<Lease>, election: &Election) -> Held {
     }
 }
 
-/// The version of a Lease and since when this process has seen it unchanged.
+/// The version of a Lease, and since when this process has seen it unchanged.
 struct Seen {
     version: Option<String>,
     since: Instant,
@@ -163,7 +163,7 @@ async fn attempt(
     taken(leases.replace(&election.name, &PostParams::default(), &wanted).await, renewed)
 }
 
-/// 409 means that another candidate was faster.
+/// Converts the result of a write: 409 means that another candidate was faster.
 fn taken(written: Result<Lease, kube::Error>, renewed: Instant) -> Result<Option<Held>, kube::Error> {
     match written {
         Ok(lease) => Ok(Some(Held { lease, renewed })),
@@ -172,11 +172,11 @@ fn taken(written: Result<Lease, kube::Error>, renewed: Instant) -> Result<Option
     }
 }
 
-/// Whether a Lease seen unchanged for `silent` may be taken by `identity`.
+/// Whether `identity` may take a Lease that was seen unchanged for `silent`.
 fn claimable(spec: &LeaseSpec, identity: &str, silent: Duration) -> bool {
     match spec.holder_identity.as_deref() {
         None | Some("") => true,
-        // Left by this very identity before it restarted.
+        // Left by this identity before a restart.
         Some(holder) if holder == identity => true,
         Some(_) => {
             let seconds = spec.lease_duration_seconds.and_then(|seconds| u64::try_from(seconds).ok());
@@ -198,7 +198,7 @@ fn claim(election: &Election, old: &LeaseSpec) -> LeaseSpec {
     }
 }
 
-/// Renews until that fails for good; returns when leadership must be considered lost.
+/// Renews the Lease until that fails; returns when leadership must be considered lost.
 async fn keep(leases: &Api<Lease>, election: &Election, held: &mut Held) {
     loop {
         sleep(election.retry).await;
@@ -219,7 +219,7 @@ async fn keep(leases: &Api<Lease>, election: &Election, held: &mut Held) {
     }
 }
 
-/// Gives the Lease back so that the next holder need not wait. Failing to only costs that wait.
+/// Releases the Lease, so that the next holder need not wait. Errors only cost that wait.
 async fn release(leases: &Api<Lease>, election: &Election, held: Held) {
     let spec = held.lease.spec.clone().unwrap_or_default();
     let freed = LeaseSpec { holder_identity: Some(String::new()), ..spec };

@@ -31,27 +31,27 @@ use super::operator::{Operator, Says};
 use super::wait::GrowingWait;
 use crate::telemetry::{ControllerMetrics, Readiness, panic_text, with_causes};
 
-/// First wait for a definition, and the longest: what becomes served is worked for at the latest so much later. Discovery cannot be
-/// watched, and definitions only by who may read them.
+/// The first and the longest wait for a CRD: the delay after a kind becomes served. Discovery cannot be
+/// watched, and CRDs only with permission to read them.
 const FIRST_LOOK: Duration = Duration::from_millis(500);
 const LONGEST_LOOK: Duration = Duration::from_secs(15);
 
-/// For all members to stop, together: below what a process waits for its parts, and what Kubernetes waits for a Pod.
+/// The time limit for stopping all members: below that of the process, and of Kubernetes for a Pod.
 const STOPPING: Duration = Duration::from_secs(20);
 
 /// What a controller gets for one term of leadership.
 #[derive(Clone, Debug)]
 pub struct Term {
-    /// Cancelled when the work is to end, which it then does soon.
+    /// Cancelled when the work has to end soon.
     pub stop: CancellationToken,
     pub metrics: Arc<ControllerMetrics>,
     pub readiness: Readiness,
-    /// Its statements for its ClusterOperator.
+    /// Collects the controller's state for its ClusterOperator.
     pub says: Says,
 }
 
 impl Term {
-    /// A term for a controller that runs without a manager.
+    /// Creates a term for a controller that runs without a manager.
     #[must_use]
     pub fn alone(stop: CancellationToken) -> Self {
         Self { stop, metrics: Arc::default(), readiness: Readiness::default(), says: Says::default() }
@@ -60,7 +60,7 @@ impl Term {
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
-/// A controller, as the manager runs it.
+/// A controller of a manager.
 pub struct Member {
     name: &'static str,
     client: Client,
@@ -77,8 +77,8 @@ impl fmt::Debug for Member {
 }
 
 impl Member {
-    /// A controller that runs once the kinds in `needs` are served to `client`. Each term begins with a call of
-    /// `work`, whose result runs until it is told to stop; it must then end soon.
+    /// Creates a controller that runs once the kinds in `needs` are served to `client`. Each term begins with a call of
+    /// `work`, whose future runs until it is told to stop, and must then end soon.
     pub fn new<F, E>(
         name: &'static str,
         client: Client,
@@ -93,14 +93,14 @@ impl Member {
         Self { name, client, needs, work, counts: Registry::default(), operator: None }
     }
 
-    /// Reports the controller's state as that ClusterOperator, where ClusterOperators are served.
+    /// Reports the controller's state as that ClusterOperator, if ClusterOperators are served.
     #[must_use]
     pub fn reporting(self, operator: Operator) -> Self {
         Self { operator: Some(operator), ..self }
     }
 
-    /// Shows what the controller counts for itself with what the kit counts of it. What is registered lives as long as the process:
-    /// terms share it.
+    /// Adds the controller's own metrics to those of the kit. They live as long as the process:
+    /// all terms share them.
     #[must_use]
     pub fn counting(mut self, register: impl FnOnce(&mut Registry)) -> Self {
         register(&mut self.counts);
@@ -113,7 +113,7 @@ impl Member {
     }
 }
 
-/// Why the controllers stopped although nobody asked them to.
+/// Why the controllers stopped without a request.
 #[derive(Debug, thiserror::Error)]
 pub enum ManagerError {
     #[error("the controller `{0}` ended unexpectedly")]
@@ -145,7 +145,7 @@ impl fmt::Debug for Manager {
 }
 
 impl Manager {
-    /// Works while holding the Lease of `election`, taken with `client`; without one it believes that it is alone.
+    /// Runs controllers while holding the Lease of `election`, taken with `client`; without one it assumes a single replica.
     #[must_use]
     pub fn new(client: Client, election: Option<Election>) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl Manager {
         Self { reports, ..self }
     }
 
-    /// Adds a controller. Those that others rely on come first: the last one is stopped first.
+    /// Adds a controller. Those that others depend on come first: the last one is stopped first.
     #[must_use]
     pub fn with(mut self, mut member: Member) -> Self {
         member.operator = member.operator.filter(|_| self.reports);
@@ -179,7 +179,7 @@ impl Manager {
         Arc::clone(&self.metrics)
     }
 
-    /// The readiness of each controller: ready while its objects are known, or while this process only stands by.
+    /// Returns the readiness of each controller: ready when its objects are known, or while another process leads.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
         self.readiness.clone()
@@ -208,7 +208,7 @@ impl Manager {
         Ok(())
     }
 
-    /// From the start of all members to the end of the last one.
+    /// Runs one term: starts all members, and waits until the last one has ended.
     async fn term(&self, stop: CancellationToken) -> Result<(), ManagerError> {
         let mut running = Running::default();
         let mut stops = Vec::new();
@@ -240,7 +240,7 @@ impl Manager {
     }
 }
 
-/// The members of a term that have not ended, and why the first ended that was not asked to.
+/// The running members of a term, and why the first of them ended unexpectedly.
 #[derive(Default)]
 struct Running {
     tasks: JoinSet<(usize, &'static str, Result<(), ManagerError>)>,
@@ -249,10 +249,10 @@ struct Running {
 }
 
 impl Running {
-    /// Waits for the end of one; without any, for ever.
+    /// Waits for the end of a member; for ever if there is none.
     async fn one(&mut self, asked: bool) {
         let Some(ended) = self.tasks.join_next().await else { return std::future::pending().await };
-        // Their panics are caught, and nobody aborts them.
+        // Their panics are caught, and they are never aborted.
         let Ok((at, name, ended)) = ended else { return };
         self.left.remove(&at);
         let unexpected = match ended {
@@ -270,7 +270,7 @@ impl Running {
 }
 
 impl Member {
-    /// The work of a term, and beside it the report on it. A report that panics costs only itself.
+    /// Runs a term together with its ClusterOperator reporter. A panic of the reporter does not stop the controller.
     async fn reported(&self, term: Term) -> Result<(), ManagerError> {
         let Some(operator) = self.operator.clone() else { return self.term(term).await };
         let ended = CancellationToken::new();
@@ -303,7 +303,7 @@ impl Member {
         }
     }
 
-    /// Returns once all that is needed is served. What is missing is told once.
+    /// Waits until all needed kinds are served. Each missing one is logged once.
     async fn until_served(&self, term: &Term) {
         for definition in &self.needs {
             let mut wait = GrowingWait::new(FIRST_LOOK, LONGEST_LOOK);

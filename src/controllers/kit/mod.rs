@@ -1,7 +1,7 @@
-//! What every controller needs: resilient watches, the work queue and its error policy, supervised tasks, fenced
+//! Provides what every controller needs: resilient watches, the work queue and its error policy, supervised tasks, fenced
 //! status writes, finalizers, conditions, events, leader election, and the manager of a set of controllers.
 //!
-//! Contains nothing about any kind of object. A controller itself consists of the pipeline fetch → plan → apply →
+//! It is independent of any kind of object. A controller itself consists of the pipeline fetch → plan → apply →
 //! status.
 //!
 //! | module | decides | may use |

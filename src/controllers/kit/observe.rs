@@ -1,5 +1,5 @@
-//! HTTP routes for metrics, health and readiness of a set of controllers. Plain HTTP; nothing that a client sends is
-//! read but the name of a controller.
+//! Routes HTTP requests for metrics, health and readiness of a set of controllers. Uses plain HTTP; of requests only
+//! the name of a controller is read.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ pub struct Observed {
     readiness: Readiness,
 }
 
-/// How one controller is.
+/// The state of one controller.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Controller {
     pub name: &'static str,
     pub ready: bool,
-    /// Why it is not; empty where the name says it all.
+    /// Why it is not ready; empty if its name says enough.
     pub reason: String,
     #[serde(flatten)]
     pub counts: Counts,
@@ -37,13 +37,13 @@ impl Observed {
         Self { metrics: manager.metrics(), readiness: manager.readiness() }
     }
 
-    /// The document of `/metrics`.
+    /// Returns the document of `/metrics`.
     #[must_use]
     pub fn text(&self) -> String {
         self.metrics.text(&self.readiness)
     }
 
-    /// Every controller, in order of name.
+    /// Returns every controller, sorted by name.
     #[must_use]
     pub fn controllers(&self) -> Vec<Controller> {
         let of = |(name, state)| {
@@ -56,8 +56,8 @@ impl Observed {
         self.readiness.states().into_iter().map(of).collect()
     }
 
-    /// `GET /metrics`, `/healthz`, which any process answers that has not hung, `/readyz` with a line for each controller, and
-    /// `/readyz/CONTROLLER`.
+    /// Creates the routes `GET /metrics`, `/healthz`, which any process answers that does not hang, `/readyz` with a line for each
+    /// controller, and `/readyz/CONTROLLER`.
     pub fn router(self) -> Router {
         let (one, all) = (self.readiness.clone(), self.readiness.clone());
         Router::new()

@@ -1,5 +1,5 @@
-//! Periodic work that runs when it is due or when something has changed, based on the current state of the cluster.
-//! Nothing is remembered between rounds, so that a restart, or another replica, goes on where the last one was.
+//! Runs periodic work when it is due or when something has changed, based on the current state of the cluster.
+//! No state is kept between rounds, so a restart, or another replica, continues where the last one was.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -12,16 +12,16 @@ use tracing::warn;
 
 use crate::telemetry::{Outside, Secrets};
 
-/// Time until a round that failed is tried again.
+/// The wait before a failed round is repeated.
 const RETRY: Duration = Duration::from_mins(1);
 
 /// The result of a round that only has to run again after a change.
 pub const UNTIL_WOKEN: Duration = Duration::MAX;
 
-/// Calls `round` until `stop`; each says how long to wait for the next, unless `woken` comes first.
+/// Calls `round` until `stop`; each returns how long to wait for the next, unless `woken` is notified before.
 ///
 /// # Errors
-/// None: a round that fails is told and tried again.
+/// Never: a failed round is logged and repeated.
 pub async fn rounds<E: Display, F: Future<Output = Result<Duration, E>>>(
     what: &'static str,
     stop: CancellationToken,

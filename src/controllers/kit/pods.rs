@@ -4,7 +4,7 @@
 
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Pod, PodCondition};
 
-/// What kubelets write of a container whose image they do not get.
+/// The reasons of kubelets for a container whose image cannot be pulled.
 const IMAGE: [&str; 7] = [
     "ErrImagePull",
     "ImagePullBackOff",
@@ -14,30 +14,30 @@ const IMAGE: [&str; 7] = [
     "RegistryUnavailable",
     "SignatureValidationFailed",
 ];
-/// The same of one that cannot be made of what it names: a Secret that is not there, a key that it lacks.
+/// The reasons for a container that cannot be created, for example because of a missing Secret or key.
 const CONTAINER: [&str; 2] = ["CreateContainerConfigError", "CreateContainerError"];
 
 /// Why a Pod does not start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hindrance {
-    /// `PascalCase`, for machines.
+    /// The reason in PascalCase, for machines.
     pub reason: &'static str,
-    /// The problem, in words that stay the same while it lasts.
+    /// The problem, in words that do not change while it lasts.
     pub what: String,
     /// The message of the kubelet or the scheduler, which changes from attempt to attempt.
     pub detail: String,
-    /// Whether it passes by itself: room on a node does, an image that is not there does not.
+    /// Whether the problem is usually temporary: missing room on a node is, a missing image is not.
     pub passes: bool,
 }
 
 impl Hindrance {
-    /// The problem with its message.
+    /// Returns the problem with its message.
     pub fn text(&self) -> String {
         if self.detail.is_empty() { self.what.clone() } else { format!("{}: {}", self.what, self.detail) }
     }
 }
 
-/// Why `pod` does not start; none for one that runs, has ended or is being deleted.
+/// Returns why `pod` does not start; None if it runs, has ended or is being deleted.
 pub fn hindrance(pod: &Pod) -> Option<Hindrance> {
     let status = pod.status.as_ref()?;
     let over = matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"));
@@ -70,7 +70,7 @@ fn unscheduled(condition: &PodCondition) -> Option<Hindrance> {
         return None;
     }
     let detail = condition.message.clone().unwrap_or_default();
-    // As schedulers word it; other reasons of theirs pass when a node comes, or a volume is bound.
+    // The wording of schedulers; their other reasons are temporary, such as missing nodes or unbound volumes.
     let claim = detail.contains("persistentvolumeclaim") && detail.contains("not found");
     let (reason, what) = match claim {
         true => ("ClaimMissing", "a volume claim of the Pod does not exist"),

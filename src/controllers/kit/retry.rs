@@ -1,5 +1,5 @@
-//! Decides what to do after a failed reconciliation: an object that cannot be acted on waits for its next change;
-//! anything that may pass is retried with growing delays, never in step with other objects.
+//! Decides what to do after a failed reconciliation: if only a change of the object helps, it waits for that;
+//! temporary errors are retried with growing, random delays.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,19 +13,19 @@ use super::wait::jittered;
 pub enum Remedy {
     /// Only a change of the object helps.
     Change,
-    /// Somebody else wrote first; the watch brings the newer object, the timer only backs it up.
+    /// A conflict with another writer; the watch reports the newer object, and the timer is only a backup.
     Reread,
     /// Waiting may help.
     Wait,
     /// Waiting may help, and the server says how long.
     After(Duration),
-    /// Refused by rights, by validation or by admission (401, 403, 422). The same request fails again until somebody changes a role,
-    /// a policy or what they look at, which may happen without the object changing: a controller may go on without what was refused,
+    /// Rejected by authorization, validation or admission (401, 403, 422). The same request fails again until somebody changes a role,
+    /// a policy or its data, which may happen without a change of the object: a controller may continue without the request,
     /// or wait.
     Refused,
 }
 
-/// The remedy for a failed request.
+/// Returns the remedy for a failed request.
 #[must_use]
 pub fn remedy(error: &kube::Error) -> Remedy {
     let kube::Error::Api(status) = error else { return Remedy::Wait };
@@ -33,24 +33,24 @@ pub fn remedy(error: &kube::Error) -> Remedy {
     match status.code {
         409 => Remedy::Reread,
         401 | 403 | 422 => Remedy::Refused,
-        // A missing object leaves the controller's store as well, and is then not looked at again.
+        // A missing object also leaves the controller's store, and is then not reconciled again.
         _ if asked == 0 => Remedy::Wait,
         _ => Remedy::After(Duration::from_secs(asked.into())),
     }
 }
 
 const FIRST: Duration = Duration::from_millis(500);
-/// Bound of all waits, also of those that a server asks for: nothing is left alone for longer.
+/// The longest wait, also if a server requests a longer one.
 const LONGEST: Duration = Duration::from_mins(2);
 
-/// Failures in a row by object.
+/// The number of failures in a row by object.
 #[derive(Debug, Default)]
 pub struct Backoff {
     failures: Mutex<HashMap<Key, u32>>,
 }
 
 impl Backoff {
-    /// Counts a failure of `object` and returns when to reconcile it again; none if only a change can help.
+    /// Counts a failure of `object`, and returns when to reconcile it again; None if only a change can help.
     pub fn after(&self, object: &Key, remedy: Remedy) -> Option<Duration> {
         match remedy {
             Remedy::Change => {
@@ -59,7 +59,7 @@ impl Backoff {
             }
             Remedy::Reread => Some(jittered(FIRST)),
             Remedy::Wait | Remedy::Refused => Some(jittered(self.count(object))),
-            // The server said when; spread behind that moment.
+            // The wait of the server plus a random part.
             Remedy::After(asked) => Some(asked.min(LONGEST) + jittered(self.count(object).min(asked))),
         }
     }
@@ -72,7 +72,7 @@ impl Backoff {
         wait
     }
 
-    /// Forgets the failures of an object that was reconciled or is gone.
+    /// Forgets the failures of an object that was reconciled or deleted.
     pub fn reset(&self, object: &Key) {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(object);
     }
@@ -98,7 +98,7 @@ mod tests {
         };
         (0..8).for_each(|power| wait("1", FIRST * (1 << power)));
         (0..40).for_each(|_| wait("1", LONGEST));
-        // Made again under the name: another object, with no failures of its own.
+        // Created again with the same name: another object, without failures.
         wait("2", FIRST);
         backoff.reset(&key("1"));
         wait("1", FIRST);

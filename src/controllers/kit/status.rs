@@ -1,5 +1,5 @@
-//! Fenced status writes: a merge patch of the status subresource that carries the resourceVersion it was planned
-//! from. A writer that planned from an older object fails with 409, so two writers never mix their steps.
+//! Writes statuses with a fence: a merge patch of the status subresource with the resourceVersion that the plan is
+//! based on. A plan based on an older object fails with 409, so two writers never mix their steps.
 
 use std::fmt::Debug;
 
@@ -40,11 +40,11 @@ impl WriteError {
     }
 }
 
-/// Writes `status` to `object` if nobody wrote the object since it was read. Returns the object as stored. Fields that `object` has in
-/// its status and that `status` has no more go; those that its type does not know stay.
+/// Writes `status` to `object` if the object has not changed since it was read. Returns the object as stored. Fields in the status of
+/// `object` that `status` does not have are removed; fields that its type does not have stay.
 ///
 /// # Errors
-/// [`WriteError::Api`] with code 409 when somebody did.
+/// [`WriteError::Api`] with code 409 when it has changed.
 pub async fn write<K, S>(api: &Api<K>, object: &K, status: &S) -> Result<K, WriteError>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Serialize,
@@ -69,8 +69,8 @@ where
         .map_err(|source| WriteError::Api { name, source: Box::new(source) })
 }
 
-/// Puts `null` into `wanted` for what `stored` has and `wanted` has not: a merge patch leaves alone what it does not name. Lists are
-/// replaced whole.
+/// Sets `null` in `wanted` for fields that only `stored` has, since a merge patch keeps what it does not mention. Lists are
+/// replaced as a whole.
 fn remove_missing(stored: &Value, wanted: &mut Value) {
     let (Value::Object(stored), Value::Object(wanted)) = (stored, wanted) else { return };
     for (name, old) in stored {

@@ -1,4 +1,4 @@
-//! Supervised tasks: no task runs detached.
+//! Supervises tasks: no task runs detached.
 //!
 //! [`Supervisor`] runs the long-lived parts of a process; when one ends before it was told to, all are told to stop
 //! and the process learns which one it was. [`pool`] runs short-lived work that is submitted while a part is running;
@@ -15,7 +15,7 @@ use tracing::{error, info};
 
 use crate::telemetry::panic_text;
 
-/// Why a set of parts stopped although nobody asked it to.
+/// Why a set of parts stopped without a request.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError<E> {
     #[error("`{0}` ended unexpectedly")]
@@ -30,7 +30,7 @@ pub enum TaskError<E> {
     Panicked(String),
 }
 
-/// Long-lived parts that live and die together.
+/// Long-lived parts that are stopped together.
 #[derive(Debug)]
 pub struct Supervisor<E> {
     parts: JoinSet<(&'static str, Result<(), E>)>,
@@ -38,7 +38,7 @@ pub struct Supervisor<E> {
 }
 
 impl<E: std::error::Error + Send + 'static> Supervisor<E> {
-    /// Parts stop when `shutdown` is cancelled, and cancel it when one of them ends on its own.
+    /// Creates a supervisor: parts stop when `shutdown` is cancelled, and cancel it when one of them ends by itself.
     pub fn new(shutdown: CancellationToken) -> Self {
         Self { parts: JoinSet::new(), shutdown }
     }
@@ -51,8 +51,8 @@ impl<E: std::error::Error + Send + 'static> Supervisor<E> {
     /// Waits for all parts.
     ///
     /// # Errors
-    /// The first part that failed or panicked; if none did, the first that ended before shutdown. One that ends because
-    /// another failed may well be heard of first.
+    /// The first part that failed or panicked; if none did, the first that ended before shutdown. The order matters little: a part that
+    /// ends because another failed may be noticed first.
     pub async fn join(mut self) -> Result<(), TaskError<E>> {
         let mut first = None;
         while let Some(ended) = self.parts.join_next().await {
@@ -104,12 +104,12 @@ pub struct Driver {
     queue: mpsc::UnboundedReceiver<BoxFuture<'static, ()>>,
 }
 
-/// The driver has stopped: the process is going down.
+/// The driver has stopped, because the process is shutting down.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq)]
 #[error("no more work is taken: shutting down")]
 pub struct Closed;
 
-/// A pool and what runs its work.
+/// Creates a pool, and the driver that runs its work.
 pub fn pool() -> (Pool, Driver) {
     let (sender, receiver) = mpsc::unbounded_channel();
     (Pool { queue: sender }, Driver { queue: receiver })

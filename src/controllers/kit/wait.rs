@@ -1,4 +1,4 @@
-//! Exponential backoff: each wait is twice as long as the one before, up to a limit, with jitter.
+//! Computes exponential backoff: each wait is twice as long as the one before, up to a limit, with jitter.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
@@ -17,7 +17,7 @@ impl GrowingWait {
         Self { first, longest, next: first }
     }
 
-    /// The wait that is due now; the next one is twice as long.
+    /// Returns the next wait with jitter; the one after it is twice as long.
     pub fn grow(&mut self) -> Duration {
         let due = self.next;
         self.next = due.saturating_mul(2).min(self.longest);
@@ -28,14 +28,14 @@ impl GrowingWait {
         self.next = self.first;
     }
 
-    /// The bound.
+    /// Returns the limit.
     #[must_use]
     pub fn longest(&self) -> Duration {
         self.longest
     }
 }
 
-/// Between half of `wait` and all of it: those who failed together do not come back together.
+/// Returns a random time between half of `wait` and all of it, so that clients that failed together do not retry together.
 #[must_use]
 pub fn jittered(wait: Duration) -> Duration {
     let random = u16::try_from(RandomState::new().hash_one(0) & 0xffff).unwrap_or(0);

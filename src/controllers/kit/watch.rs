@@ -1,7 +1,7 @@
-//! Watches that never end and never fail. Errors are logged, once until they change, and retried with growing delays.
+//! Watches kinds without ever ending or failing. Errors are logged, once until they change, and retried with growing delays.
 //! A watch counts as working again when it delivered a change, or lasted longer than the longest wait: that a list is
-//! begun, or even succeeds, says nothing about the watch that follows. (A wait that is reset by each attempt never
-//! grows: a kind that is not served would then be asked for, and complained of, every second for ever.)
+//! started, or even succeeds, says nothing about the watch that follows. (If each attempt reset the wait, it would never
+//! grow, and a kind that is not served would be requested, and reported, every second for ever.)
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -17,12 +17,12 @@ use tracing::{debug, info, warn};
 use super::wait::GrowingWait;
 use crate::telemetry::with_causes;
 
-/// Wait after the first trouble: long enough for a server that restarts a connection, too short for anybody to notice.
+/// The wait after the first error: long enough for a restarting server, too short to be noticed.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
-/// Bound of the waits: what becomes available is seen at the latest so much later.
+/// The longest wait, which is the longest delay until a recovery is noticed.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
 
-/// The events of a watch that never ends. One that breaks is listed again after a wait, from which the changes that were missed follow.
+/// Returns the events of a watch that never ends. After an error, the kind is listed again, which reports missed changes.
 pub fn events<K>(api: Api<K>, config: watcher::Config) -> impl Stream<Item = Event<K>> + Send
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
@@ -40,7 +40,7 @@ where
     patient(watcher::watcher(api, config), kind)
 }
 
-/// What `watch` brings, its trouble told under the name of `kind` and waited out.
+/// Returns the events of `watch`; errors are reported with the name `kind`, followed by a wait.
 fn patient<T: Send + 'static>(
     watch: impl Stream<Item = watcher::Result<Event<T>>> + Send + 'static,
     kind: String,
@@ -64,9 +64,9 @@ fn patient<T: Send + 'static>(
 pub struct Patience {
     kind: Cow<'static, str>,
     wait: GrowingWait,
-    /// When the watch was set up the last time.
+    /// When the watch was last established.
     since: Instant,
-    /// The trouble that was told and has not passed.
+    /// The persisting error that was reported.
     told: Option<String>,
 }
 

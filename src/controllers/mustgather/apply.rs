@@ -1,4 +1,4 @@
-//! Third stage: does what comes before the status write, and afterwards what comes after it.
+//! Third stage: carries out the work before the status update, and later that after it.
 //!
 //! Deletions are by uid: another object of the same name stays.
 
@@ -27,7 +27,7 @@ pub struct Applied {
     pub created: bool,
 }
 
-/// How long what cannot be removed keeps its object.
+/// Removes the finalizer after this time, even if something cannot be removed.
 const LEAVING: Finalizer = Finalizer { name: FINALIZER, patience: Some(Duration::from_hours(1)) };
 
 /// # Errors
@@ -69,8 +69,8 @@ pub async fn apply(
     Ok(Plan { status, notices, work: applied, again })
 }
 
-/// Removes what the object is not to leave behind, or leaves it to itself; for an hour at most, for an object that never goes keeps
-/// its whole namespace.
+/// Removes the leftovers of the object, or not if they are retained; for an hour at most, because an object that is never deleted
+/// blocks the deletion of its whole namespace.
 async fn release(context: &Context, object: &MustGather, clean: bool) -> Result<(), Error> {
     let cleaning =
         async { if clean { clean_up(context, object).await } else { give_up(context, object).await } };
@@ -95,7 +95,7 @@ async fn remove_finalizer(context: &Context, object: &MustGather) -> Result<(), 
     write_finalizers(context, object, &left).await
 }
 
-/// Fenced by the version that was read: finalizers of others that came meanwhile are not lost.
+/// Writes the finalizers with the resourceVersion that was read, so that finalizers of others are not lost.
 async fn write_finalizers(
     context: &Context,
     object: &MustGather,
@@ -114,8 +114,8 @@ async fn write_finalizers(
     }
 }
 
-/// Asks whether the Job would be made: nobody logs in to a server, and no Secret is copied, for one that is refused, however often
-/// that is tried again.
+/// Creates the Job as a dry run, so that for a Job that would be rejected, no login is tried and no Secret is copied at each
+/// retry.
 async fn try_out(context: &Context, job: &Job) -> Result<(), Error> {
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &job.namespace().unwrap_or_default());
     let trial = PostParams { dry_run: true, ..PostParams::default() };
@@ -126,8 +126,8 @@ async fn try_out(context: &Context, job: &Job) -> Result<(), Error> {
     }
 }
 
-/// Whether the Job was made. One that exists already is looked at by the next reconciliation, which tells ours from a
-/// stranger's.
+/// Creates the Job; returns false if it exists. An existing one is checked by the next reconciliation, which distinguishes
+/// foreign Jobs.
 async fn create(context: &Context, job: &Job) -> Result<bool, Error> {
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &job.namespace().unwrap_or_default());
     match jobs.create(&PostParams::default(), job).await {
@@ -137,7 +137,7 @@ async fn create(context: &Context, job: &Job) -> Result<bool, Error> {
     }
 }
 
-/// Copies the Secret to where the Job is, under a name that no other MustGather uses.
+/// Copies the Secret to the Job's namespace, with a name that no other MustGather uses.
 async fn copy_secret(context: &Context, object: &MustGather) -> Result<(), Error> {
     let (namespace, uid) =
         (place(object, context.settings.rules.job_namespace.as_deref()).0, object.uid().unwrap_or_default());
@@ -156,7 +156,7 @@ async fn copy_secret(context: &Context, object: &MustGather) -> Result<(), Error
     let copies: Api<Secret> = Api::namespaced(context.client.clone(), &namespace);
     match copies.create(&PostParams::default(), &copy).await {
         Ok(_) => Ok(()),
-        // Left by a process that went before the Job was made; the Secret may have changed since.
+        // Left by a process that ended before the Job was created; the Secret may have changed since.
         Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {
             let patch = Patch::Merge(json!({"data": copy.data}));
             copies.patch(&copy.name_any(), &PatchParams::default(), &patch).await?;
@@ -166,11 +166,11 @@ async fn copy_secret(context: &Context, object: &MustGather) -> Result<(), Error
     }
 }
 
-/// Deletes the copy of the Secret, the Pods of the Job and the Job, in this order: the credentials first, and no Pod
-/// is left behind by a deleted Job. Only objects that belong to this one are deleted.
+/// Deletes the copy of the Secret, the Pods of the Job and the Job, in this order: the credentials first, and a deleted Job
+/// leaves no Pod behind. Only objects that belong to this MustGather are deleted.
 ///
 /// # Errors
-/// The first that cannot be removed; what is left is removed the next time.
+/// The first object that cannot be deleted; the rest is deleted the next time.
 pub async fn clean_up(context: &Context, object: &MustGather) -> Result<(), Error> {
     let uid = object.uid().unwrap_or_default();
     let job_namespace = context.settings.rules.job_namespace.as_deref();
@@ -198,10 +198,10 @@ pub async fn clean_up(context: &Context, object: &MustGather) -> Result<(), Erro
     delete(&jobs, &job.metadata).await
 }
 
-/// Suspends the Job, so that it runs no Pods even if somebody fixes what they waited for.
+/// Suspends the Job, so that it runs no Pods even if the cause of their waiting is removed.
 ///
 /// # Errors
-/// When it cannot be told.
+/// When the Job cannot be written.
 pub async fn suspend(context: &Context, object: &MustGather) -> Result<(), Error> {
     let (namespace, name) = place(object, context.settings.rules.job_namespace.as_deref());
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &namespace);
@@ -217,7 +217,7 @@ pub async fn suspend(context: &Context, object: &MustGather) -> Result<(), Error
     }
 }
 
-/// Makes the Job nobody's: what is retained would else be collected with its owner.
+/// Removes the owner of the Job, which would otherwise be garbage-collected although it is retained.
 async fn give_up(context: &Context, object: &MustGather) -> Result<(), Error> {
     let uid = object.uid().unwrap_or_default();
     let (namespace, name) = place(object, context.settings.rules.job_namespace.as_deref());
@@ -234,7 +234,7 @@ async fn give_up(context: &Context, object: &MustGather) -> Result<(), Error> {
     }
 }
 
-/// Deletes exactly this one; one that is gone, or another by now, is no trouble.
+/// Deletes exactly this object; if it is gone or replaced by another one, that is no error.
 async fn delete<K>(api: &Api<K>, metadata: &ObjectMeta) -> Result<(), Error>
 where
     K: Resource + Clone + DeserializeOwned + std::fmt::Debug,

@@ -1,4 +1,4 @@
-//! Metrics of must-gathers, under upstream's names.
+//! Counts must-gathers in metrics, under upstream's names.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -7,12 +7,12 @@ use prometheus_client::registry::Registry;
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     jobs: Counter,
-    /// A counter that is shown as a gauge: the name of upstream does not end as OpenMetrics has those of counters end.
+    /// A counter with the type gauge: its upstream name lacks the suffix that OpenMetrics requires for counters.
     errors: Gauge,
 }
 
 impl Counts {
-    /// Shows the numbers with those of `registry`.
+    /// Adds the metrics to `registry`.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("must_gather_operator_must_gather", "Jobs made", self.jobs.clone());
         let errors = self.errors.clone();
@@ -27,7 +27,7 @@ impl Counts {
         self.errors.inc();
     }
 
-    /// Jobs made, and MustGathers that failed.
+    /// Returns the number of created Jobs, and of failed MustGathers.
     pub fn counted(&self) -> (u64, u64) {
         (self.jobs.get(), u64::try_from(self.errors.get()).unwrap_or_default())
     }

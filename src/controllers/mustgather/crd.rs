@@ -1,5 +1,5 @@
-//! `MustGather`, operator.openshift.io/v1alpha1, as Rust types: the fields of its first version, and those that later
-//! ones have beside or instead of them. The schema that the API server enforces is `deploy/crds/mustgathers.yaml`.
+//! Defines `MustGather`, operator.openshift.io/v1alpha1, as Rust types: the fields of its first version, and those that later
+//! ones add or replace. The schema that the API server enforces is `deploy/crds/mustgathers.yaml`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;
@@ -20,17 +20,17 @@ use serde::{Deserialize, Serialize};
 pub struct MustGatherSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account_ref: Option<Named>,
-    /// Later spelling of `serviceAccountRef`.
+    /// The later name of `serviceAccountRef`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub additional_config: Option<AdditionalConfig>,
-    /// Later spelling of `additionalConfig`, and more.
+    /// The later name of `additionalConfig`, with more fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gather_spec: Option<GatherSpec>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proxy_config: Option<ProxyConfig>,
-    /// A text: one that is no duration must not keep the whole list from being read.
+    /// A string: an invalid duration must not prevent the whole list from being parsed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub must_gather_timeout: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,14 +46,14 @@ pub struct MustGatherSpec {
 }
 
 impl MustGatherSpec {
-    /// Who the Job runs as, in whichever spelling.
+    /// Returns the service account of the Job, from either field.
     pub fn account(&self) -> &str {
         let name = self.service_account_name.as_deref().filter(|name| !name.is_empty());
         let older = self.service_account_ref.as_ref().map(|named| named.name.as_str());
         name.or(older.filter(|name| !name.is_empty())).unwrap_or("default")
     }
 
-    /// Whether audit logs are asked for, in whichever spelling.
+    /// Whether audit logs are requested, by either field.
     pub fn audit(&self) -> bool {
         let older = self.additional_config.as_ref().is_some_and(|config| config.audit);
         older || self.gather_spec.as_ref().is_some_and(|gather| gather.audit)
@@ -63,29 +63,29 @@ impl MustGatherSpec {
         self.retain_resources_on_completion.unwrap_or(false)
     }
 
-    /// What is to be hidden, where something is.
+    /// Returns the obfuscation, if it is enabled.
     pub fn obfuscation(&self) -> Option<&Obfuscate> {
         self.obfuscate.as_ref().filter(|obfuscate| obfuscate.enabled)
     }
 
-    /// What was gathered before, and is obfuscated instead of gathering.
+    /// Returns the volume with an earlier collection, which is obfuscated instead of gathering.
     pub fn source(&self) -> Option<&PersistentVolume> {
         self.obfuscation().and_then(|obfuscate| obfuscate.source.as_ref())
     }
 
-    /// The volume that outlives the run, where one does.
+    /// Returns the persistent volume for the results, if any.
     pub fn volume(&self) -> Option<&PersistentVolume> {
         self.storage.as_ref().and_then(|storage| storage.persistent_volume.as_ref())
     }
 
-    /// Where to send what was gathered.
+    /// Returns the upload target.
     pub fn sftp(&self) -> Option<&Sftp> {
         self.upload_target.as_ref().and_then(|target| target.sftp.as_ref())
     }
 }
 
 impl MustGather {
-    /// Whether it has come to an end, of whichever kind.
+    /// Whether it has ended, successfully or not.
     pub fn has_ended(&self) -> bool {
         self.status.as_ref().is_some_and(|status| status.completed)
     }
@@ -170,7 +170,7 @@ pub struct PersistentVolume {
     pub sub_path: String,
 }
 
-/// An image that gathers, by the stream that knows it.
+/// A gathering image, from an ImageStream.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ImageStream {
     pub name: String,
@@ -182,26 +182,26 @@ pub struct ImageStream {
 pub struct Obfuscate {
     #[serde(default)]
     pub enabled: bool,
-    /// ConfigMap with the rules.
+    /// The ConfigMap with the rules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Named>,
-    /// Later spelling of `config`.
+    /// The later name of `config`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obfuscation_config_ref: Option<Named>,
-    /// What was gathered before, on a volume.
+    /// A volume with an earlier collection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<PersistentVolume>,
 }
 
 impl Obfuscate {
-    /// The ConfigMap, in whichever spelling.
+    /// Returns the ConfigMap, from either field.
     pub fn rules(&self) -> Option<&str> {
         let named = self.config.as_ref().or(self.obfuscation_config_ref.as_ref());
         named.map(|named| named.name.as_str()).filter(|name| !name.is_empty())
     }
 }
 
-/// All but `completed` is written also where it is none, so that a merge patch takes away what was there.
+/// All fields but `completed` are also written when they are null, so that a merge patch removes old values.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MustGatherStatus {
@@ -219,7 +219,7 @@ pub struct MustGatherStatus {
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub enum Phase {
-    /// As the first version writes nothing.
+    /// Nothing, which the first version writes as an empty string.
     #[serde(rename = "")]
     None,
     Running,

@@ -24,7 +24,7 @@ use crate::gather::upload::sftp::Credentials;
 pub struct Fetched {
     pub object: MustGather,
     pub job: JobView,
-    /// Why its Pod does not start, if it does not.
+    /// Why its Pod cannot start, if it cannot.
     pub hindrance: Option<Hindrance>,
     /// The inputs of a new Job; read only if one is to be created.
     pub inputs: Option<Inputs>,
@@ -36,11 +36,11 @@ pub struct Fetched {
 pub struct Inputs {
     /// Whether the account of the Job exists.
     pub account: bool,
-    /// The upload's Secret; none where nothing is uploaded.
+    /// The Secret for the upload; None without an upload.
     pub secret: Option<SecretView>,
-    /// The proxies of the cluster's own Proxy object.
+    /// The proxies in the cluster's Proxy object.
     pub cluster: Proxies,
-    /// The obfuscation; none where nothing is obfuscated.
+    /// The obfuscation; None without one.
     pub hiding: Option<ObfuscationView>,
     /// The image that the object names.
     pub image: Option<Result<String, ImageError>>,
@@ -49,13 +49,13 @@ pub struct Inputs {
 /// The obfuscation settings from objects of the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ObfuscationView {
-    /// The text of the rules.
+    /// The rules as text.
     pub rules: Option<Result<String, MissingRules>>,
     /// The cluster's domains; an error message if they cannot be determined.
     pub domains: Result<Vec<String>, String>,
 }
 
-/// Why an ImageStream gives no image.
+/// Why an ImageStream provides no image.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ImageError {
     #[error("there is no ImageStream {namespace}/{name}")]
@@ -64,7 +64,7 @@ pub enum ImageError {
     MissingTag { namespace: String, name: String, tag: String },
 }
 
-/// Rules of obfuscation that are configured and not there yet.
+/// Configured rules that do not exist yet.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MissingRules {
     #[error("there is no ConfigMap {0} with rules of obfuscation: it is waited for")]
@@ -73,14 +73,14 @@ pub enum MissingRules {
     Key(String),
 }
 
-/// The key of a ConfigMap under which rules are.
+/// The key of a ConfigMap with the rules.
 const RULES: &str = "config.yaml";
 
-/// The Secret with the credentials, as far as a plan may know it.
+/// The Secret with the credentials, reduced to what the plan needs.
 #[derive(Clone, Debug)]
 pub enum SecretView {
     Missing,
-    /// This key is not there, empty, or no text.
+    /// This key is missing, empty, or not text.
     Lacks(&'static str),
     Whole(Login),
 }
@@ -103,10 +103,10 @@ pub struct Login {
 }
 
 /// Reads everything that the plan depends on. For an object that is being deleted nothing is read: the clean-up,
-/// which has a time limit, looks for what it has to remove.
+/// which has a time limit, finds what it has to remove.
 ///
 /// # Errors
-/// [`Error::Api`] when something cannot be read.
+/// [`Error::Api`] when an object cannot be read.
 pub async fn fetch(context: &Context, object: &MustGather) -> Result<Fetched, Error> {
     let uid = object.uid().unwrap_or_default();
     let leaves = object.metadata.deletion_timestamp.is_some();
@@ -124,8 +124,8 @@ pub async fn fetch(context: &Context, object: &MustGather) -> Result<Fetched, Er
     Ok(Fetched { object: object.clone(), job, hindrance, inputs, now })
 }
 
-/// The Job, as the watch told of it. One of this object that it has not told of may be there all the same, and a stranger of the name may
-/// be gone: both are asked for. For an object that has ended none is made any more, and the watch tells of what is left.
+/// Returns the Job from the watch. If the watch has no Job of this object, or a foreign one with the name, the server is
+/// queried. For an object that has ended no Job is created any more, so the watch is enough.
 async fn existing(
     context: &Context,
     object: &MustGather,
@@ -143,7 +143,7 @@ async fn existing(
     }
 }
 
-/// What keeps the Pod of a Job from starting, as far as it has told. A Job with a Pod that is ready is not asked about.
+/// Returns why the Pod of a Job cannot start, as far as its status says; None if the Job has a ready Pod.
 fn hindered(context: &Context, job: &Job) -> Option<Hindrance> {
     let ready = job.status.as_ref().and_then(|status| status.ready).unwrap_or(0);
     if ready > 0 {
@@ -197,7 +197,7 @@ async fn hiding(context: &Context, object: &MustGather, map: Option<&str>) -> Re
     Ok(ObfuscationView { rules, domains })
 }
 
-/// The newest image of a tag. A cluster that serves no such kind has no streams.
+/// Returns the newest image of a tag. A cluster without that kind has no ImageStreams.
 async fn image(
     context: &Context,
     namespace: &str,

@@ -13,10 +13,10 @@ use crate::controllers::kit::clock::whole_seconds;
 use crate::controllers::kit::controller::Next;
 use crate::controllers::kit::status as written;
 
-/// Writes the planned status, fenced by the version that the plan was made from.
+/// Writes the planned status with the resourceVersion that the plan is based on.
 ///
-/// # Errors
-/// [`Error::Write`]; nothing is counted, told or cleaned up then. [`Error::Api`] when something cannot be cleaned up.
+/// [`Error::Write`]; nothing is counted, reported or cleaned up then. [`Error::Api`] when something cannot be
+/// cleaned up.
 pub(super) async fn write(context: &Context, fetched: &Fetched, plan: Plan<Applied>) -> Result<Next, Error> {
     let Plan { status, notices, work: Applied { clean, suspend: suspends, created }, again } = plan;
     if created {
@@ -25,7 +25,7 @@ pub(super) async fn write(context: &Context, fetched: &Fetched, plan: Plan<Appli
     if let Some(wanted) = status {
         let api = Api::namespaced(context.client.clone(), &fetched.object.namespace().unwrap_or_default());
         written::write(&api, &fetched.object, &wanted).await?;
-        // Once for each object: what has ended is not written again.
+        // Once per object: the status of an ended one is not written again.
         if wanted.status == Some(Phase::Failed) {
             context.counts.failed();
         }
@@ -42,8 +42,8 @@ pub(super) async fn write(context: &Context, fetched: &Fetched, plan: Plan<Appli
     Ok(again.map_or(Next::Settled, Next::After))
 }
 
-/// Says in the status that a request was refused, once for each refusal. Who may not say that either is heard in the event that
-/// follows.
+/// Writes into the status that a request was rejected, once per rejection. If that write is rejected too, the event reports
+/// it.
 pub(super) async fn tell_refusal(context: &Context, object: &MustGather, refusal: &kube::Error) {
     let kube::Error::Api(answer) = refusal else { return };
     if object.metadata.deletion_timestamp.is_some() || object.has_ended() {
@@ -52,7 +52,7 @@ pub(super) async fn tell_refusal(context: &Context, object: &MustGather, refusal
     tell(context, object, &answer.message).await;
 }
 
-/// Says in the status what keeps the object from going on, or from going.
+/// Writes into the status what blocks the object or its deletion.
 pub(super) async fn tell(context: &Context, object: &MustGather, trouble: &str) {
     let now = whole_seconds(context.settings.clock.now());
     let Some(wanted) = status::refused(object, now, trouble) else { return };

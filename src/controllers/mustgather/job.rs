@@ -1,14 +1,14 @@
-//! The Job of a MustGather: its manifest, its ownership, and its progress. Pure.
+//! Builds the Job of a MustGather, and reads its ownership and progress. Pure.
 //!
 //! ```text
 //!  init: program ── copies this binary ──► volume run ──► gather: run-gather -- COMMAND ──► volume must-gather-output
 //!                                             └── mark ──► upload: admit upload ──► SFTP server
 //! ```
 //!
-//! What is already on a volume is not gathered again: then there is a container `upload` only. If nothing is uploaded
-//! but something is obfuscated, a container `obfuscate` takes its place.
+//! If the collection is on a volume already, there is only a container `upload`. If nothing is uploaded
+//! but something is obfuscated, a container `obfuscate` replaces it.
 //!
-//! The container that uploads gets no token of the Pod's account, and the one that gathers none of the upload's
+//! The uploading container gets no token of the Pod's account, and the gathering one none of the upload's
 //! credentials. When an upload finally fails, the Job fails, and nothing is gathered a second time.
 
 use k8s_openapi::api::batch::v1::Job;
@@ -21,44 +21,44 @@ mod manifest;
 
 pub use manifest::{Creation, Obfuscation, manifest};
 
-/// Label of a Job, its Pods and its copied Secret: the uid of the MustGather. What lies in another namespace cannot be owned.
+/// The label of a Job, its Pods and its copied Secret with the uid of the MustGather, since owners must be in the same namespace.
 pub const OWNER: &str = "mustgathers.operator.openshift.io/owner-uid";
-/// Label of Pods: the uid of their Job, as the Job controller writes it.
+/// The label of Pods with the uid of their Job, set by the Job controller.
 pub(super) const CONTROLLER: &str = "batch.kubernetes.io/controller-uid";
-/// Attempts at gathering after the first.
+/// The number of retries of gathering.
 pub const BACKOFF_LIMIT: i32 = 3;
-/// Longest name of a Job: its Pods carry it as a label.
+/// The longest name of a Job, which is a label value of its Pods.
 pub const MAX_NAME: usize = 63;
 
-/// What keeps a Job from being made.
+/// Why a Job cannot be created.
 pub(super) enum NoJob {
-    /// For good.
+    /// A permanent reason.
     Final(String),
-    /// Until somebody makes it.
+    /// A temporary reason, such as a missing object.
     Passing(String),
 }
 
-/// How the Job of a MustGather fares.
+/// The state of a MustGather's Job.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobView {
     Missing,
-    /// A Job of the name exists and is not of this MustGather.
+    /// There is a Job with the name that does not belong to this MustGather.
     Foreign,
     Active,
-    /// Active, and told to run no Pods.
+    /// Active, and suspended.
     Suspended,
     Succeeded,
     Failed(String),
 }
 
-/// Whether something is of the MustGather `uid`: owned by it, or labelled where that cannot be.
+/// Whether an object belongs to the MustGather `uid`: by its owner, or by its label in another namespace.
 pub fn is_of(metadata: &ObjectMeta, uid: &str) -> bool {
     let owned = metadata.owner_references.iter().flatten().any(|owner| owner.uid == uid);
     let labelled = metadata.labels.iter().flatten().any(|(key, value)| key == OWNER && value == uid);
     !uid.is_empty() && (owned || labelled)
 }
 
-/// Reads a Job for the MustGather `uid`.
+/// Returns the state of a Job for the MustGather `uid`.
 pub fn view(job: Option<&Job>, uid: &str) -> JobView {
     let Some(job) = job else { return JobView::Missing };
     if !is_of(&job.metadata, uid) {
@@ -87,7 +87,7 @@ pub fn view(job: Option<&Job>, uid: &str) -> JobView {
     }
 }
 
-/// The name and the namespace of the Job: those of the MustGather; in a namespace for all, a name that no two have.
+/// Returns the namespace and the name of the Job: those of the MustGather, or in a common namespace a unique name.
 pub fn place(object: &MustGather, job_namespace: Option<&str>) -> (String, String) {
     match job_namespace {
         None => (object.namespace().unwrap_or_default(), object.name_any()),
@@ -97,7 +97,7 @@ pub fn place(object: &MustGather, job_namespace: Option<&str>) -> (String, Strin
     }
 }
 
-/// The name of the copied Secret.
+/// Returns the name of the copied Secret.
 pub fn copy_name(uid: &str) -> String {
     format!("{uid}-creds")
 }

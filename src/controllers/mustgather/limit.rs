@@ -1,4 +1,4 @@
-//! Parses the time limit of a MustGather: a duration as Go writes it, without a sign.
+//! Parses the time limit of a MustGather: a duration in Go's format, without a sign.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use admit_apimachinery::go;
 #[error("mustGatherTimeout `{0}` is not a duration such as 90s, 30m or 1h30m; there is no unit for days")]
 pub struct InvalidLimit(String);
 
-/// The duration; none where the text is empty or zero.
+/// Returns the duration; None if the text is empty or zero.
 ///
 /// # Errors
-/// For what is no duration, and for a sign.
+/// When the text is not a duration, or has a sign.
 pub fn parse(text: &str) -> Result<Option<Duration>, InvalidLimit> {
     if text.is_empty() {
         return Ok(None);

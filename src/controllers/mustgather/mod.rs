@@ -1,4 +1,4 @@
-//! The controller of MustGathers: runs a Job for each, and reports its progress in the status.
+//! Controls MustGathers: runs a Job for each, and reports its progress in the status.
 //!
 //! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] creates the Job, `finish`
 //! writes the status and cleans up. The Job does the work, with this program in two of its containers
@@ -18,7 +18,7 @@
 //! | `service` | the controller and its watches | counts, crd, job, settings |
 //! | `fetch` | first stage: reads what the plan depends on | crd, job, service |
 //! | `status` | what the status says. Pure | crd, fetch |
-//! | `obfuscation` | what the Job is told to obfuscate. Pure | crd, fetch, job |
+//! | `obfuscation` | what the Job obfuscates. Pure | crd, fetch, job |
 //! | `plan` | second stage: the next step. Pure | crd, fetch, job, limit, obfuscation, settings, status |
 //! | `apply` | third stage: creates the Job | crd, fetch, job, plan |
 //! | `finish` | last stage: writes the status, cleans up | apply, crd, fetch, plan, status |
@@ -61,7 +61,7 @@ pub struct Context {
     pub settings: Settings,
     pub events: Events,
     pub counts: Counts,
-    /// The state of Jobs and Pods, from watches.
+    /// The cached Jobs and Pods.
     pub known: Known,
 }
 

@@ -1,4 +1,4 @@
-//! The obfuscation that a MustGather and a ConfigMap ask for. Pure.
+//! Determines the obfuscation that a MustGather and a ConfigMap request. Pure.
 
 use super::crd::{MustGatherSpec, Obfuscate, PersistentVolume};
 use super::fetch::ObfuscationView;
@@ -6,10 +6,10 @@ use super::job::{NoJob, Obfuscation};
 use crate::gather::must_gather::clean::Cleaner;
 use crate::gather::obfuscate::rules::Ruleset;
 
-/// Bytes of rules that a Job is handed: the kernel takes no variable of more than twice as many.
+/// The largest rules in bytes for the variable of a Job: the kernel's limit is twice as much.
 const MAX_RULES: usize = 64 * 1024;
 
-/// What the Job is told to hide.
+/// Returns the obfuscation for the Job.
 pub(super) fn ordered(view: &ObfuscationView) -> Result<Obfuscation, NoJob> {
     let rules = match &view.rules {
         None => None,
@@ -29,7 +29,7 @@ pub(super) fn ordered(view: &ObfuscationView) -> Result<Obfuscation, NoJob> {
     Ok(Obfuscation { rules, domains })
 }
 
-/// What cannot be obfuscated, as it is asked for.
+/// Returns why the requested obfuscation is impossible.
 pub(super) fn impossible(spec: &MustGatherSpec) -> Option<&'static str> {
     let Obfuscate { enabled, config, obfuscation_config_ref, source } = spec.obfuscate.clone()?;
     let bare = |source: &PersistentVolume| source.sub_path.trim_matches('/').is_empty();

@@ -25,37 +25,37 @@ use crate::controllers::kit::pods::Hindrance;
 use crate::gather::tunnel::Proxies;
 use crate::gather::upload::sftp::{KnownHosts, Patience, Sftp, Trust};
 
-/// How soon what is missing is looked for again, besides what the watch of Secrets tells.
+/// How soon missing objects are looked up again; the watch of Secrets may report them earlier.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// The plan, at stage `W`: [`Prepared`] before it is applied, [`super::apply::Applied`] after.
 #[derive(Debug)]
 pub struct Plan<W> {
-    /// The status to write, `None` where the present one is right.
+    /// The status to write; `None` if it is unchanged.
     pub status: Option<MustGatherStatus>,
     /// Events to record once the status is written.
     pub notices: Vec<Notice>,
     pub work: W,
-    /// When to reconcile again if nothing changes before.
+    /// When to reconcile again without a change.
     pub again: Option<Duration>,
 }
 
-/// Work to do before the status is written, but for [`Self::CleanUp`] and [`Self::Suspend`], which are done after.
+/// Work before the status update, except [`Self::CleanUp`] and [`Self::Suspend`], which are done after it.
 #[derive(Debug)]
 pub enum Prepared {
     Nothing,
     AddFinalizer,
     Create(Box<Created>),
-    /// Remove what a MustGather that has ended leaves behind.
+    /// Remove the leftovers of a MustGather that has ended.
     CleanUp,
-    /// Keep a Job from running on that stays behind though its MustGather has ended.
+    /// Suspend a Job that is retained although its MustGather has ended.
     Suspend,
-    /// Let go of an object that is being deleted, with what belongs to it or without.
+    /// Remove the finalizer of an object that is being deleted, with or without cleaning up.
     Release {
         clean: bool,
     },
 }
 
-/// A Job to be made, and what comes before it.
+/// A Job to create, with the steps before that.
 #[derive(Debug)]
 pub struct Created {
     pub job: Job,
@@ -65,7 +65,7 @@ pub struct Created {
     pub preflight: Option<Sftp>,
 }
 
-/// Decides what to do.
+/// Decides the next step.
 pub fn plan(fetched: &Fetched, settings: &Settings) -> Plan<Prepared> {
     let Fetched { object, job, hindrance, inputs, now: _ } = fetched;
     let ours = object.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
@@ -112,15 +112,15 @@ impl Plan<Prepared> {
     }
 }
 
-/// What is left to do about what belongs to an object that has ended, or is about to.
+/// Returns the work about the leftovers of an object that has ended, or is about to.
 fn after_the_end(fetched: &Fetched, settings: &Settings) -> Prepared {
-    // A copy of the Secret may be there without a Job.
+    // A copy of the Secret may exist without a Job.
     let copies = settings.rules.job_namespace.is_some() && fetched.object.spec.sftp().is_some();
     match &fetched.job {
         JobView::Foreign => Prepared::Nothing,
         JobView::Missing if !copies => Prepared::Nothing,
         _ if !fetched.object.spec.retains() => Prepared::CleanUp,
-        // It waits for something. Should that come, it would gather and upload for an object that has failed.
+        // Its Pod waits for something. If that appeared, it would gather and upload for an object that has failed.
         JobView::Active => Prepared::Suspend,
         _ => Prepared::Nothing,
     }
@@ -130,7 +130,7 @@ fn phase(object: &MustGather) -> Option<Phase> {
     object.status.as_ref().and_then(|status| status.status)
 }
 
-/// Makes the Job, or says what hinders.
+/// Plans to create the Job, or reports why that is impossible.
 fn begin(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Plan<Prepared> {
     match created(fetched, inputs, settings) {
         Ok(created) => {
@@ -179,7 +179,7 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
     let login = login(object, secret.as_ref())?;
     let keys = login.and_then(|login| login.known_hosts.clone());
     let preflight = login.map(|login| server(object, login, &proxies, settings)).transpose()?.flatten();
-    // The Job reads those of the Secret itself.
+    // The Job reads the host keys of the Secret itself.
     let known_hosts = if keys.is_some() { None } else { settings.known_hosts.clone() };
     let hiding = hiding.as_ref().map(obfuscation::ordered).transpose()?;
     let failed = |why: ImageError| NoJob::Final(format!("ImageStream validation failed: {why}"));
@@ -189,7 +189,7 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
     Ok(Created { job, copy: rules.job_namespace.is_some() && spec.sftp().is_some(), preflight })
 }
 
-/// Both spellings of one thing say nothing clear.
+/// Checks that the two names of a field are not used together.
 fn contradictions(object: &MustGather) -> Result<(), NoJob> {
     let spec = &object.spec;
     let named = spec.service_account_ref.as_ref().is_some_and(|named| !named.name.is_empty());
@@ -218,7 +218,7 @@ fn contradictions(object: &MustGather) -> Result<(), NoJob> {
     Ok(())
 }
 
-/// The credentials, where something is uploaded.
+/// Returns the credentials, if something is uploaded.
 fn login<'s>(object: &MustGather, secret: Option<&'s SecretView>) -> Result<Option<&'s Login>, NoJob> {
     let Some(sftp) = object.spec.sftp() else { return Ok(None) };
     let name = &sftp.case_management_account_secret_ref.name;
@@ -233,7 +233,7 @@ fn login<'s>(object: &MustGather, secret: Option<&'s SecretView>) -> Result<Opti
     }
 }
 
-/// The server to look at before a Job is made; none where that is not wanted.
+/// Returns the server to check before the Job is created; None if the check is disabled.
 fn server(
     object: &MustGather,
     login: &Login,
@@ -258,7 +258,7 @@ fn server(
     Ok(settings.rules.preflight.then_some(sftp))
 }
 
-/// A Job that runs, or that waits for what passes by itself.
+/// Plans for a Job that runs, or waits for a temporary reason.
 fn running(fetched: &Fetched, hindrance: Option<&Hindrance>) -> Plan<Prepared> {
     let known = fetched.object.status.as_ref().map_or(&[][..], |status| &status.conditions);
     let statement = match hindrance {
@@ -269,7 +269,7 @@ fn running(fetched: &Fetched, hindrance: Option<&Hindrance>) -> Plan<Prepared> {
     Plan { status: status::active(fetched, statement), ..Plan::of(Prepared::Nothing) }
 }
 
-/// A Job whose Pod cannot start: said at once, and final after a while.
+/// Plans for a Job whose Pod cannot start: reported at once, and a failure after a while.
 fn stuck(fetched: &Fetched, settings: &Settings, hindrance: &Hindrance) -> Plan<Prepared> {
     let said = fetched.object.status.as_ref().and_then(|status| {
         status.conditions.iter().find(|one| one.type_ == STUCK && one.status == Truth::True.as_str())
@@ -281,7 +281,7 @@ fn stuck(fetched: &Fetched, settings: &Settings, hindrance: &Hindrance) -> Plan<
         let reason = format!("the Job's Pod does not start: {}", hindrance.text());
         return ended((fetched, settings), Phase::Failed, &reason);
     }
-    // What is said of each try in turn is no news.
+    // The changing message of each attempt is not reported again.
     let known = said.filter(|said| said.message.starts_with(&hindrance.what));
     let (statement, notices) = match known {
         Some(said) => (Statement::new(STUCK, Truth::True, &said.reason, said.message.clone()), Vec::new()),
@@ -294,7 +294,7 @@ fn stuck(fetched: &Fetched, settings: &Settings, hindrance: &Hindrance) -> Plan<
     Plan { status, notices, again: Some(left), ..Plan::of(Prepared::Nothing) }
 }
 
-/// An end, written before anything is cleaned up.
+/// Plans the end, which is written before anything is cleaned up.
 pub(super) fn ended(
     (fetched, settings): (&Fetched, &Settings),
     phase: Phase,

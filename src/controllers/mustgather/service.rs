@@ -26,7 +26,7 @@ use crate::controllers::kit::pods::{Hindrance, hindrance};
 
 type Objects = Store<DeserializeGuard<MustGather>>;
 
-/// The controller, as the manager of a process runs it.
+/// Creates the controller as a member of a manager.
 pub fn member(client: Client, settings: Settings) -> Member {
     let own = client.clone();
     let counts = Counts::default();
@@ -58,12 +58,12 @@ pub async fn run(context: Arc<Context>, term: Term) {
 /// The state of Jobs and Pods as the watches last reported it. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
-    /// Without what they are made of.
+    /// The Jobs without their Pod templates.
     pub(super) jobs: Cache<Job>,
     pub(super) pods: Cache<PodSeen>,
 }
 
-/// What counts of a Pod.
+/// The relevant state of a Pod.
 #[derive(Clone, Debug)]
 pub(super) struct PodSeen {
     /// The uid of the MustGather.
@@ -80,7 +80,7 @@ impl PodSeen {
     }
 }
 
-/// The controller: objects, their Jobs with their Pods, and the Secrets that some of them wait for.
+/// Creates the controller: it watches MustGathers, their Jobs with their Pods, and the Secrets that some of them wait for.
 fn controller(context: &Context) -> Controller<MustGather> {
     let Context { client, settings, known, .. } = context;
     let objects: Api<DeserializeGuard<MustGather>> = Api::all(client.clone());
@@ -101,8 +101,8 @@ fn controller(context: &Context) -> Controller<MustGather> {
         .watches(secrets, Config::default(), of_secret)
 }
 
-/// A change of the object that has to be looked at: what is asked for, deletion, and whether the finalizer is there. Its own
-/// status is not.
+/// Returns a number that changes with what requires a reconciliation: the spec, the deletion, and the finalizer. The status
+/// does not matter.
 fn moved(object: &MustGather) -> Option<u64> {
     let generation = predicates::generation(object)?;
     let ours = object.finalizers().iter().any(|finalizer| finalizer == FINALIZER);

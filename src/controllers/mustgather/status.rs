@@ -9,13 +9,13 @@ use crate::controllers::kit::conditions::{self, Statement, Truth};
 
 pub const SUCCESS: &str = "ReconcileSuccess";
 pub const ERROR: &str = "ReconcileError";
-/// Whether something that does not pass by itself keeps the Job's Pod from starting.
+/// The condition that the Job's Pod cannot start, for a reason that is rarely temporary.
 pub const STUCK: &str = "JobStuck";
-/// As the helper library of upstream spells it, which others compare.
+/// The spelling of upstream's library, which other programs compare.
 const SUCCEEDED: &str = "LastReconcileCycleSucceded";
 const FAILED: &str = "LastReconcileCycleFailed";
 
-/// The status that follows, where it says something new; `trouble` is what keeps it from going on.
+/// Returns the next status if it differs; `trouble` is what blocks the object.
 pub(super) fn next(
     fetched: &Fetched,
     phase: Phase,
@@ -30,10 +30,10 @@ pub(super) fn next(
     })
 }
 
-/// The status of an object whose Job is under way, where it says something new.
+/// Returns the status of an object with an active Job, if it differs.
 pub(super) fn active(fetched: &Fetched, statement: Option<Statement>) -> Option<MustGatherStatus> {
     changed(&fetched.object, fetched.now, |status| {
-        // That it was created is said by who created it.
+        // The creation of the Job was reported by its creator.
         if status.status != Some(Phase::Running) {
             status.status = Some(Phase::Running);
             status.reason = Some("the Job is active".to_owned());
@@ -47,12 +47,12 @@ pub(super) fn active(fetched: &Fetched, statement: Option<Statement>) -> Option<
     })
 }
 
-/// The status after a request was refused, which the server says in `message`; none where that is said already.
+/// Returns the status after a rejected request with the server's `message`; None if it is unchanged.
 pub(super) fn refused(object: &MustGather, now: Timestamp, message: &str) -> Option<MustGatherStatus> {
     changed(object, now, |status| tell(status, object, now, Some(message)))
 }
 
-/// Says whether the last look at the object went well.
+/// Sets the conditions about the result of the last reconciliation.
 fn tell(status: &mut MustGatherStatus, object: &MustGather, now: Timestamp, trouble: Option<&str>) {
     let statements = match trouble {
         None => [

@@ -6,11 +6,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::vocabulary::Vocabulary;
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 
-/// Longest message of the aggregate, in characters; what is cut off ends in `...`, as the released operator has it.
+/// The longest message of the aggregate in characters; a longer one is cut and ends in `...`, as in the released operator.
 const MAX_MESSAGE: usize = 256;
 
-/// Computes the conditions with the standard ones updated from the components' conditions; none if nothing changes,
-/// or where no component has reported a known reason.
+/// Computes the conditions with the standard ones updated from the components' conditions; None if nothing changes,
+/// or no component has reported a known reason.
 #[must_use]
 pub fn aggregated(
     conditions: &[Condition],
@@ -32,7 +32,7 @@ pub fn aggregated(
     }
     let mut conditions = conditions.to_vec();
     for other in conditions.iter_mut().filter(|condition| vocabulary.is_standard(condition)) {
-        // In place, and with its reason and time: the last word on when and why it was so.
+        // It stays in the list with its reason and time, which say when and why it was last true.
         if other.type_ != aggregate.type_ && other.status == Truth::True.as_str() {
             Truth::False.as_str().clone_into(&mut other.status);
         }
@@ -41,7 +41,7 @@ pub fn aggregated(
     Some(conditions)
 }
 
-/// What the components say together: the reason that outweighs the others, of the first component by name.
+/// Returns the aggregate of the components: the reason with the highest precedence, of the first component by name.
 fn aggregate(conditions: &[Condition], vocabulary: &Vocabulary) -> Option<Statement> {
     let (component, reason) = conditions
         .iter()
@@ -94,7 +94,7 @@ mod tests {
         vec![component("MetricsCollectorStatus", mc), component("UwlMetricsCollectorStatus", uwl)]
     }
 
-    /// Type, reason and message of the one standard condition that is True.
+    /// Returns type, reason and message of the only standard condition that is True.
     fn told(conditions: &[Condition], vocabulary: &Vocabulary) -> (String, String, String) {
         let mut told = conditions.iter().filter(|c| vocabulary.is_standard(c) && c.status == "True");
         let one = told.next().unwrap();

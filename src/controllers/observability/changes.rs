@@ -1,5 +1,5 @@
 //! Selects the changes of an add-on that trigger a reconciliation: components' conditions, the spec, and changes of
-//! the aggregate by anybody else: it is repaired where it is wrong, and shown on the hub in any case. The keeper's
+//! the aggregate by other writers: it is corrected if it is wrong, and copied to the hub in any case. The controller's
 //! own writes do not count.
 
 use std::collections::HashMap;
@@ -18,17 +18,17 @@ use super::vocabulary::Vocabulary;
 #[derive(Debug)]
 pub(super) struct Changes {
     vocabulary: &'static Vocabulary,
-    /// By the object's uid.
+    /// The last state of each add-on, by uid.
     heard: Mutex<HashMap<String, Heard>>,
 }
 
-/// An add-on when it was last heard of.
+/// The last known state of an add-on.
 #[derive(Debug)]
 struct Heard {
-    /// What was asked for and said, as a number.
+    /// A hash of the spec and of the components' conditions.
     said: u64,
     conditions: Vec<Condition>,
-    /// The number that it was given.
+    /// The number that was returned for it.
     number: u64,
 }
 
@@ -37,7 +37,7 @@ impl Changes {
         Self { vocabulary, heard: Mutex::default() }
     }
 
-    /// A number that is another one where `object` has to be looked at.
+    /// Returns a number that changes if `object` has to be reconciled.
     pub(super) fn number(&self, object: &ObservabilityAddon) -> u64 {
         let said = said(object, self.vocabulary);
         let Some(uid) = object.uid() else { return said };
@@ -45,7 +45,7 @@ impl Changes {
         let number = match all.get(&uid).filter(|before| before.said == said) {
             None => said,
             Some(before) if self.is_own(&before.conditions, object.conditions()) => before.number,
-            // Of this version alone: the next one may be the same again.
+            // Unique to this version, since the next one may equal an earlier one.
             Some(_) => {
                 let mut hasher = DefaultHasher::new();
                 (said, object.resource_version()).hash(&mut hasher);
@@ -56,7 +56,7 @@ impl Changes {
         number
     }
 
-    /// Whether the conditions that follow on `before` are the same, or what the keeper makes of them.
+    /// Whether the conditions `after` equal those `before`, or the result of aggregating them.
     fn is_own(&self, before: &[Condition], after: &[Condition]) -> bool {
         let aggregated = |conditions| aggregated(conditions, self.vocabulary, Timestamp::UNIX_EPOCH);
         let spoilt = aggregated(after).is_some();
@@ -111,7 +111,7 @@ mod tests {
         let mc = ("MetricsCollectorStatus", "ForwardFailure");
         let told = changes.number(&addon(1, &[mc]));
         let own = changes.number(&addon(2, &[mc, ("Degraded", "ForwardFailure")]));
-        // The message of the aggregate is not that of the component: spoilt by another.
+        // Another writer changed the message of the aggregate.
         assert_ne!(own, told);
         let changes = Changes::new(&SEED);
         let mc = ("MetricsCollectorStatus", "ForwardSuccessful");
@@ -127,7 +127,7 @@ mod tests {
         assert_ne!(changes.number(&addon(5, &[other])), told);
     }
 
-    /// The hub is to show what the spoke has, whoever wrote it.
+    /// The hub must show the conditions of the spoke, whoever wrote them.
     #[test]
     fn what_others_make_of_the_aggregate_is_looked_at_though_it_is_right() {
         let changes = Changes::new(&SEED);

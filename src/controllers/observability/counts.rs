@@ -1,4 +1,4 @@
-//! Metrics of add-ons. Labels are words of the vocabulary and of this source only.
+//! Exports the states of add-ons as metrics. Labels are only words of the vocabulary and constants.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,18 +13,18 @@ use prometheus_client::registry::Registry;
 use super::crd::ObservabilityAddon;
 use super::vocabulary::Vocabulary;
 
-/// Clones share the numbers.
+/// The metrics; clones share them.
 #[derive(Clone, Debug)]
 pub struct Counts {
     vocabulary: &'static Vocabulary,
     condition: Family<Said, Gauge>,
     invalid: Family<Edge, Counter>,
     replicated: Family<Outcome, Counter>,
-    /// What components said last, by the object's uid.
+    /// The last reasons of the components, by the object's uid.
     last: Arc<Mutex<HashMap<String, Words>>>,
 }
 
-/// Of the collector, and of that of user workloads.
+/// The reasons of the platform's collector, and of that of user workloads.
 type Words = [Option<&'static str>; 2];
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -52,7 +52,7 @@ impl Counts {
         Self { vocabulary, condition, invalid, replicated, last: Arc::default() }
     }
 
-    /// Shows the numbers with those of `registry`.
+    /// Adds the metrics to `registry`.
     pub fn register(&self, registry: &mut Registry) {
         let help = "1 for what each component says of itself, 0 for what else it could say";
         registry.register("observability_addon_condition", help, self.condition.clone());

@@ -2,7 +2,7 @@
 
 use super::vocabulary::Meaning;
 
-/// The number of failures in a row that are reported as one: a single failure is no state.
+/// How many failures in a row are reported as one, since a single failure says little.
 pub const FAILURES: u32 = 3;
 
 /// The failures of forwarding since the last success, or since the last that was reported.

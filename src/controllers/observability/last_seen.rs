@@ -1,4 +1,4 @@
-//! The last state of this cluster's add-on that the keeper has seen, shared with the link to the hub.
+//! Holds the last state of this cluster's add-on that was reconciled, shared with the link to the hub.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::crd::ObservabilityAddon;
 
-/// The add-on as it was after the last look at it; clones are the same value.
+/// The add-on after its last reconciliation; clones share it.
 #[derive(Clone, Debug)]
 pub(super) struct LastSeen(Arc<watch::Sender<Option<ObservabilityAddon>>>);
 
@@ -17,12 +17,12 @@ impl Default for LastSeen {
 }
 
 impl LastSeen {
-    /// None while there is none, and before the first look.
+    /// Returns the add-on; None if there is none, and before the first reconciliation.
     pub(super) fn get(&self) -> Option<ObservabilityAddon> {
         self.0.borrow().clone()
     }
 
-    /// Who waits for changes hears of those that matter on a hub.
+    /// Sets the add-on; receivers are notified of changes that matter on a hub.
     pub(super) fn set(&self, object: Option<ObservabilityAddon>) {
         self.0.send_if_modified(|seen| {
             let shown = |object: &Option<ObservabilityAddon>| {

@@ -25,7 +25,7 @@ use crate::telemetry::with_causes;
 pub struct Reconciler {
     pub(super) client: Client,
     pub(super) vocabulary: &'static Vocabulary,
-    /// The endpoint operator's part, unless that is another's.
+    /// The endpoint operator's part, unless another program does it.
     pub(super) endpoint: Option<Operator>,
     pub(super) changes: Arc<Changes>,
     pub(super) seen: LastSeen,
@@ -66,7 +66,7 @@ impl Reconcile for Reconciler {
         if let Some(endpoint) = &self.endpoint {
             looked = endpoint.look(object).await;
         }
-        // What was said may be aggregated with; what could not be said keeps nothing else from it.
+        // A report changes the conditions to aggregate; a failed report does not prevent the aggregation.
         let said = matches!(looked, Ok(true));
         let stored = self.aggregate(object, said).await?;
         if object.name_any() == NAME {
@@ -86,8 +86,8 @@ impl Reconcile for Reconciler {
 }
 
 impl Reconciler {
-    /// The object as it was written or read; none where nothing was to be written. Without a request then: what the watch told is
-    /// enough to see that, unless it is `outdated`.
+    /// Aggregates, and returns the object as written or read; None if nothing had to be written. That needs no request: the watched object
+    /// is enough to see that, unless it is `outdated`.
     async fn aggregate(
         &self,
         known: &ObservabilityAddon,

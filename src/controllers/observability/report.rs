@@ -1,4 +1,4 @@
-//! A library for collectors, and for programs that roll them out: reports the condition of a component.
+//! Provides a library for collectors, and for programs that roll them out: reports the condition of a component.
 //!
 //! ```no_run
 //! use admit::controllers::observability::report::{Report, Reporter};
@@ -46,7 +46,7 @@ pub struct Unknown {
 
 impl Report {
     /// # Errors
-    /// [`Unknown`] where `meaning` has no name in `vocabulary`.
+    /// [`Unknown`] when `meaning` has no name in `vocabulary`.
     pub fn of(
         vocabulary: &Vocabulary,
         component: &'static str,
@@ -61,7 +61,7 @@ impl Report {
     /// Like [`Self::of`], with the reason as it is spelled in conditions.
     ///
     /// # Errors
-    /// [`Unknown`] where it is none of `vocabulary`.
+    /// [`Unknown`] when it is not in `vocabulary`.
     pub fn named(
         vocabulary: &Vocabulary,
         component: &'static str,
@@ -80,18 +80,18 @@ impl Unknown {
     }
 }
 
-/// The result of a report. Only in the first case it was written; retrying helps in none of the others.
+/// The result of a report. It was written only in the first case; retrying does not help in the others.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     Written,
-    /// It says so already.
+    /// The condition is the same already.
     Same,
     /// The transition from the current reason is not allowed.
     NotAllowed {
         from: String,
         to: &'static str,
     },
-    /// The API server, or a policy of it, refused the write.
+    /// The API server or one of its policies rejected the write.
     Refused(Outside),
 }
 
@@ -106,7 +106,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Why a report could not even be refused.
+/// Why a report has no outcome.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot report to {namespace}/{name}: {}", with_causes(source))]
 pub struct ReportError {
@@ -117,7 +117,7 @@ pub struct ReportError {
 }
 
 impl ReportError {
-    /// How to handle the error.
+    /// Returns how to handle the error.
     #[must_use]
     pub fn remedy(&self) -> Remedy {
         remedy(&self.source)
@@ -150,7 +150,7 @@ impl Reporter {
         Self { client, vocabulary, namespace, name, clock: Clock::default() }
     }
 
-    /// Reports to another object than the usual one.
+    /// Reports to another object than the default one.
     #[must_use]
     pub fn to(mut self, namespace: &str, name: &str) -> Self {
         namespace.clone_into(&mut self.namespace);
@@ -168,15 +168,15 @@ impl Reporter {
     /// writer it starts again.
     ///
     /// # Errors
-    /// [`ReportError`] when the object cannot be read or written. A refusal is no error: it is what the rules are for.
+    /// [`ReportError`] when the object cannot be read or written. A rejection is an outcome and no error.
     pub async fn report(&self, report: &Report) -> Result<Outcome, ReportError> {
         self.report_unless(report, |_| false).await
     }
 
-    /// The same, unless what is there says that it was said: asked of the very version that is written then.
+    /// Does the same, unless `said` is true for the version of the object that is about to be written.
     ///
     /// # Errors
-    /// [`ReportError`], as of [`Self::report`].
+    /// [`ReportError`], as for [`Self::report`].
     pub(super) async fn report_unless(
         &self,
         report: &Report,

@@ -1,4 +1,4 @@
-//! The ObservabilityAddon controllers as a part of a process.
+//! Sets up the ObservabilityAddon controllers and their watches.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use crate::controllers::kit::operator::{Operator, Says};
 /// The controller's name in metrics, logs and on the command line.
 pub const NAME: &str = "observability";
 
-/// How often an add-on is looked at although nothing changed: what the hub lost comes back, and what no event told of is seen.
+/// How often an add-on is reconciled without a change, to restore what the hub lost, and to notice missed events.
 const RESYNC: Duration = Duration::from_mins(5);
 
-/// How the keeper works.
+/// The settings of the controllers.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The namespace of this cluster's add-on.
@@ -41,13 +41,13 @@ pub struct Settings {
     pub vocabulary: &'static Vocabulary,
     /// The endpoint operator's part, unless another program has it.
     pub endpoint: Option<EndpointSettings>,
-    /// The hub, which shows its status and provides its spec; none without a hub.
+    /// The hub, which shows the status and provides the spec; None without a hub.
     pub hub: Option<HubSettings>,
     pub clock: Clock,
 }
 
 impl Settings {
-    /// The usual place and names, and no hub.
+    /// Creates the default settings, without a hub.
     #[must_use]
     pub fn new(vocabulary: &'static Vocabulary) -> Self {
         let (namespace, endpoint) = (crd::SPOKE_NAMESPACE.to_owned(), Some(EndpointSettings::default()));
@@ -55,7 +55,7 @@ impl Settings {
     }
 }
 
-/// The keeper as a member of a manager.
+/// Creates the controllers as a member of a manager.
 #[must_use]
 pub fn member(client: Client, settings: Settings) -> Member {
     let own = client.clone();
@@ -76,7 +76,7 @@ pub fn member(client: Client, settings: Settings) -> Member {
     member.counting(|registry| shown.register(registry)).reporting(operator)
 }
 
-/// Runs the controllers until `stop`: of the add-ons in the namespace, of the link to their hub, and of what this
+/// Runs the controllers until `stop`: for the add-ons in the namespace, for the link to their hub, and for the add-ons that this
 /// cluster shows as a hub.
 pub async fn run(
     client: Client,
@@ -116,7 +116,7 @@ pub async fn run(
     );
 }
 
-/// Keeps the add-ons of this cluster, which are looked at again with each of `rollouts`.
+/// Runs the controller of this cluster's add-ons, which are also reconciled with each item of `rollouts`.
 async fn keep(
     reconciler: Reconciler,
     namespace: &str,
@@ -129,7 +129,7 @@ async fn keep(
     let (changes, counts) = (Arc::clone(&reconciler.changes), reconciler.counts.clone());
     let controller =
         Controller::new(NAME, api, watcher::Config::default()).resync(RESYNC).when(move |object| {
-            // Each version that the watch tells of comes by here, also those that no look sees.
+            // Called for each version that the watch reports, also for those without a reconciliation.
             counts.hear(object);
             Some(changes.number(object))
         });
@@ -147,11 +147,11 @@ async fn keep(
     controller.run(Arc::new(reconciler), around, stop).await;
 }
 
-/// Shows the add-ons that lie here as on a hub.
+/// Runs the controller that copies the add-ons on a hub.
 async fn show(mirror: Mirror, around: Surroundings, stop: CancellationToken) {
     let api: Api<DeserializeGuard<ObservabilityAddon>> = Api::all(mirror.client.clone());
     let selected = watcher::Config::default().fields(&format!("metadata.name={}", crd::NAME));
-    // The keeper says how this controller is; what goes wrong here is told on the objects and in metrics.
+    // The state of this controller is not part of the ClusterOperator; errors are reported in events and metrics.
     let around = Surroundings { says: Says::default(), ..around };
     let controller = Controller::new(mirror::HUB, api, selected).when(mirror::displayed).resync(RESYNC);
     controller.run(Arc::new(mirror), around, stop).await;

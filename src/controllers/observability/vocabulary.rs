@@ -1,9 +1,9 @@
-//! The names of conditions and reasons of an add-on, which reason may follow which, and their precedence. All of it
+//! Defines the names of conditions and reasons of an add-on, which reason may follow which, and their precedence. All of it
 //! is data: the deciding code contains no names.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// One set of reasons, with their precedence and their transitions.
+/// A set of reasons, with their precedence and their transitions.
 #[derive(Debug, PartialEq)]
 pub struct Vocabulary {
     /// Its name on the command line.
@@ -22,7 +22,7 @@ pub struct Vocabulary {
 #[derive(Debug, PartialEq)]
 pub struct Reason {
     pub name: &'static str,
-    /// Which of the two it is, whatever it is called.
+    /// Its meaning, independent of the name.
     pub meaning: Meaning,
     /// The condition type of the aggregate for this reason.
     pub standard: &'static str,
@@ -50,17 +50,17 @@ use Meaning::{
     UpdateSuccessful,
 };
 
-// The registration agent of the hub writes Available with this very text; another one would flap.
+// The registration agent of the hub writes Available with this very message; with another one it would alternate.
 const IS_AVAILABLE: Option<&str> = Some("observability-controller add-on is available.");
 const IS_PROGRESSING: Option<&str> = Some("observability-controller add-on is progressing.");
 const IS_DISABLED: Option<&str> = Some("observability-controller add-on is disabled.");
 
 const AFTER_DISABLED: &[Meaning] = &[UpdateSuccessful, UpdateFailure, NotSupported];
 const AFTER_NOT_SUPPORTED: &[Meaning] = &[UpdateSuccessful, UpdateFailure, Disabled];
-// A collector that goes on forwarding does not make a failed update undone: the operator has to succeed first.
+// A collector that continues to forward does not undo a failed update: the operator has to succeed first.
 const AFTER_UPDATE_FAILURE: &[Meaning] = &[UpdateSuccessful, Disabled, NotSupported];
 
-/// The names and the order of the design document.
+/// The names and the precedence of the design document.
 pub const SEED: Vocabulary = Vocabulary {
     name: "seed",
     collector: "MetricsCollectorStatus",
@@ -94,12 +94,12 @@ pub const SEED: Vocabulary = Vocabulary {
     ],
 };
 
-/// The names and the order of the operator that was released.
+/// The names and the precedence of the released operator.
 pub const SHIPPED: Vocabulary = Vocabulary {
     name: "shipped",
     collector: "MetricsCollector",
     workloads_collector: "UwlMetricsCollector",
-    // The last two are never told. An add-on whose names were those of the seed may have one that is True, beside which none may be.
+    // The last two are never set. An add-on with the names of the seed may have one of them True, which must be reset.
     standards: &["Available", "Degraded", "Progressing", "Disabled", "NotSupported"],
     reasons: &[
         reason("NotSupported", NotSupported, "Degraded", None, AFTER_NOT_SUPPORTED),
@@ -151,7 +151,7 @@ pub const SHIPPED: Vocabulary = Vocabulary {
     ],
 };
 
-/// Both, by name.
+/// Both vocabularies.
 pub const ALL: &[&Vocabulary] = &[&SEED, &SHIPPED];
 
 const fn reason(
@@ -165,13 +165,13 @@ const fn reason(
 }
 
 impl Vocabulary {
-    /// The reason called `name`, if this vocabulary has it.
+    /// Returns the reason with this name, if this vocabulary has it.
     #[must_use]
     pub fn reason(&self, name: &str) -> Option<&'static Reason> {
         self.reasons.iter().find(|reason| reason.name == name)
     }
 
-    /// The name of `meaning` in this vocabulary; none if it has none: the seed vocabulary has no loops.
+    /// Returns the name of `meaning`; None if it has none: the seed vocabulary has no loops.
     #[must_use]
     pub fn called(&self, meaning: Meaning) -> Option<&'static str> {
         self.reasons.iter().find(|reason| reason.meaning == meaning).map(|reason| reason.name)
@@ -199,7 +199,7 @@ impl Vocabulary {
         self.standards.contains(&condition.type_.as_str())
     }
 
-    /// How much `reason` weighs: the less, the more. None for one that is not known.
+    /// Returns the precedence of `reason`, 0 being the highest. None for an unknown one.
     #[must_use]
     pub fn rank(&self, reason: &str) -> Option<usize> {
         self.reasons.iter().position(|known| known.name == reason)
@@ -210,7 +210,7 @@ impl Vocabulary {
 mod tests {
     use super::*;
 
-    /// The rows are old reasons, the columns new ones; `y` allowed, `-` not, `=` the same.
+    /// Checks a table whose rows are old reasons and columns new ones; `y` allowed, `-` not, `=` the same.
     fn table(vocabulary: &Vocabulary, columns: &[&str], rows: &[(&str, &str)]) {
         for (old, verdicts) in rows {
             let old_reason = (*old != "(none)").then_some(*old);

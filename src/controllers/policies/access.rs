@@ -1,4 +1,4 @@
-//! Asks the cluster access questions as SubjectAccessReviews.
+//! Answers authorizer checks by SubjectAccessReviews of the cluster.
 
 use crate::telemetry::with_causes;
 use admit_policy::{Access, AccessAttributes, HostError, UserInfo};
@@ -9,11 +9,11 @@ use k8s_openapi::api::authorization::v1::{
 use kube::api::PostParams;
 use kube::{Api, Client};
 
-/// Asks whether `user` may do what `attributes` say.
+/// Asks whether `user` may do what `attributes` describe.
 ///
 /// # Errors
-/// When the cluster does not answer, or cannot evaluate what is asked. To expressions that is an `error()` of a check that
-/// is not `allowed()`, as an authorizer of kube-apiserver that fails is: it stops none of them.
+/// When the cluster does not respond, or cannot evaluate the review. For expressions that is the `error()` of a check that
+/// is not `allowed()`, as for a failing authorizer of kube-apiserver; it does not abort the expression.
 pub(super) async fn review(
     client: Client,
     user: &UserInfo,
@@ -63,7 +63,7 @@ fn spec(user: &UserInfo, attributes: &AccessAttributes) -> SubjectAccessReviewSp
                 subresource: some(subresource),
                 namespace: some(namespace),
                 name: some(name),
-                // As written: the API server reads them itself.
+                // Sent unparsed: the API server parses the selector itself.
                 field_selector: some(field_selector)
                     .map(|raw| FieldSelectorAttributes { raw_selector: Some(raw), requirements: None }),
                 label_selector: some(label_selector)

@@ -1,4 +1,4 @@
-//! Answers what decisions need from the cluster: from watched collections, and access checks from the cluster itself.
+//! Answers lookups of policies: from watched collections, and authorizer checks from the cluster itself.
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,17 +31,17 @@ use super::follow::Followed;
 use super::params::Params;
 use crate::controllers::kit::tasks::{Driver, pool};
 
-/// How long an answer about access may take.
+/// The time limit of an authorizer check.
 const ACCESS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What of a cluster is followed, where not everything is.
+/// Which optional kinds are watched.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     pub policies: bool,
     pub exceptions: bool,
 }
 
-/// The cluster's state as far as decisions ask for it.
+/// The state of the cluster that decisions need.
 pub struct ClusterCache {
     client: Client,
     runtime: Handle,
@@ -53,9 +53,9 @@ pub struct ClusterCache {
     mutating_bindings: Arc<Collection>,
     exceptions: Stored,
     params: Params,
-    /// Told when definitions change, to all who ask whether a kind is served.
+    /// Notified when CRDs change, for all who check whether a kind is served.
     defined: watch::Sender<()>,
-    /// Told when policies or bindings change, or definitions, which may be those of params.
+    /// Notified when policies, bindings or CRDs change, which may be those of params.
     changed: Arc<Notify>,
 }
 
@@ -66,8 +66,8 @@ impl fmt::Debug for ClusterCache {
 }
 
 impl ClusterCache {
-    /// A cache that knows nothing yet, and what follows params for it. Made on the runtime that is to carry requests
-    /// about access.
+    /// Creates an empty cache, and the driver that watches params for it. Must be called on the runtime that sends authorizer
+    /// checks.
     #[must_use]
     pub fn new(client: Client) -> (Arc<Self>, Driver) {
         let (pool, driver) = pool();
@@ -89,12 +89,12 @@ impl ClusterCache {
         (Arc::new(cache), driver)
     }
 
-    /// Follows the Namespaces until `shutdown`.
+    /// Watches the Namespaces until `shutdown`.
     pub async fn follow_namespaces(self: Arc<Self>, shutdown: CancellationToken) {
         self.followed::<Namespace>(&self.namespaces, &Arc::default()).run(shutdown).await;
     }
 
-    /// Follows the definitions, for the versions of custom resources, until `shutdown`.
+    /// Watches the CRDs, for the versions of custom resources, until `shutdown`.
     pub async fn follow_definitions(self: Arc<Self>, shutdown: CancellationToken) {
         let told = Arc::new(Notify::new());
         let telling = async {
@@ -111,8 +111,8 @@ impl ClusterCache {
         }
     }
 
-    /// Follows policies and bindings until `shutdown`. Those that change objects are followed in the version that the cluster
-    /// serves, if it serves any: v1 there is since Kubernetes 1.36.
+    /// Watches policies and bindings until `shutdown`. Mutating policies are watched in the version that the cluster
+    /// serves, if any: v1 exists since Kubernetes 1.36.
     pub async fn follow_policies(self: Arc<Self>, shutdown: CancellationToken) {
         let policies = self.followed::<ValidatingAdmissionPolicy>(&self.policies, &self.changed);
         let bindings = self.followed::<ValidatingAdmissionPolicyBinding>(&self.bindings, &self.changed);
@@ -132,26 +132,26 @@ impl ClusterCache {
         );
     }
 
-    /// Follows exceptions until `shutdown`, from then on where the cluster serves them; until this is called there are none.
+    /// Watches exceptions until `shutdown`, as soon as the cluster serves them; before this call there are none.
     pub async fn follow_exceptions(self: Arc<Self>, shutdown: CancellationToken) {
         self.exceptions.follow(&self.client, &self.defined, shutdown).await;
     }
 
-    /// How many exceptions there are at `now`.
+    /// Returns how many exceptions there are at `now`.
     #[must_use]
     pub fn exception_counts(&self, now: SystemTime) -> ExceptionCounts {
         self.exceptions.counts(now)
     }
 
-    /// Returns when policies or bindings may have changed, or kinds of params have come.
+    /// Returns when policies or bindings may have changed, or new param kinds may be served.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// The stored policies and bindings.
+    /// Returns the stored policies and bindings.
     ///
     /// # Errors
-    /// When they were not listed yet, or nothing was heard of them for too long.
+    /// When they were not listed yet, or their watch has been broken for too long.
     pub fn policy_documents(&self) -> Result<Vec<Arc<Value>>, HostError> {
         let mut documents = Vec::new();
         for collection in self.of_policies() {
@@ -160,12 +160,12 @@ impl ClusterCache {
         Ok(documents)
     }
 
-    /// Follows the params of `kinds`, and no others any more; returns when they are listed, or are not to be had soon.
+    /// Watches the params of `kinds`, and no others any more; returns when they are listed, or after a time limit.
     pub async fn want_params(&self, kinds: impl IntoIterator<Item = GroupVersionKind>) {
         self.params.want(kinds).await;
     }
 
-    /// Why what is followed cannot be relied on, if so. Policies and exceptions count only where they are `wanted`.
+    /// Returns why the watched data are not reliable, if so. Policies and exceptions count only if they are `wanted`.
     #[must_use]
     pub fn trouble(&self, wanted: Wanted) -> Option<HostError> {
         let always = [&self.namespaces, &self.definitions];
@@ -214,7 +214,7 @@ impl Host for ClusterCache {
         resource: &GroupVersionResource,
         subresource: &str,
     ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
-        // Without definitions there is nothing to say; that they are missing shows in readiness.
+        // Without CRDs there are no equivalents; readiness reports that they are missing.
         let definitions = self.definitions.all().unwrap_or_default();
         definitions::equivalents(&definitions, resource, subresource)
     }
@@ -223,10 +223,10 @@ impl Host for ClusterCache {
         definitions::convert(&self.definitions.all()?, object, kind)
     }
 
-    /// Asks the cluster. Blocks, as those who decide may.
+    /// Sends an authorizer check. Blocks, as threads that decide may.
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
         let asking = access::review(self.client.clone(), user, attributes);
-        // The clock of a timeout belongs to the runtime: made outside of it, as threads that decide are, it panics.
+        // The timeout must be created in the runtime: on a thread outside of it, as deciding threads are, it would panic.
         let asked = self.runtime.block_on(async { timeout(ACCESS_TIMEOUT, asking).await });
         let late = || HostError("the cluster did not answer a question about access in time".to_owned());
         asked.unwrap_or_else(|_| Err(late()))

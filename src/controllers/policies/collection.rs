@@ -1,4 +1,4 @@
-//! The objects of one kind, as last reported by the cluster, and whether they are up to date.
+//! Caches the objects of one kind, as last reported by the cluster, and knows whether they are up to date.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 use admit_policy::HostError;
 use serde_json::Value;
 
-/// How long objects are answered for after their watch broke. A watch that is set up again at once is not a reason to
-/// fail requests; one that stays away is.
+/// How long cached objects are used after their watch broke. A watch that is re-established soon is no reason to
+/// fail requests; a longer outage is.
 const TOLERANCE: Duration = Duration::from_secs(60);
 
 /// Namespace (empty for cluster-scoped kinds) and name.
 pub(super) type ObjectKey = (String, String);
 
-/// Read by those who decide, written by the watch.
+/// The cache, read by deciding threads, and written by the watch.
 #[derive(Debug)]
 pub(super) struct Collection {
-    /// What it holds, as messages name it: `namespaces`.
+    /// The plural name of the kind in messages: `namespaces`.
     name: String,
     state: RwLock<State>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Collection {
 struct State {
     objects: BTreeMap<ObjectKey, Arc<Value>>,
     listed: bool,
-    /// Since when nothing is heard.
+    /// Since when the watch is broken.
     broken: Option<Instant>,
 }
 
@@ -36,12 +36,12 @@ impl Collection {
     }
 
     /// # Errors
-    /// When the objects were never listed, or nothing was heard of them for too long.
+    /// When the objects were never listed, or their watch has been broken for too long.
     pub(super) fn get(&self, namespace: &str, name: &str) -> Result<Option<Arc<Value>>, HostError> {
         self.read(|objects| objects.get(&(namespace.to_owned(), name.to_owned())).cloned())
     }
 
-    /// The objects in `namespace`, in order of name.
+    /// Returns the objects in `namespace`, sorted by name.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -55,7 +55,7 @@ impl Collection {
         })
     }
 
-    /// All objects, in order of namespace and name.
+    /// Returns all objects, sorted by namespace and name.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -63,7 +63,7 @@ impl Collection {
         self.read(|objects| objects.values().cloned().collect())
     }
 
-    /// Why the objects cannot be relied on, if so.
+    /// Returns why the objects are not reliable, if so.
     pub(super) fn trouble(&self) -> Option<HostError> {
         self.read(|_| ()).err()
     }
@@ -82,7 +82,7 @@ impl Collection {
         }
     }
 
-    /// A complete list: what is in force from now on.
+    /// Replaces all objects by a complete list.
     pub(super) fn replace(&self, objects: BTreeMap<ObjectKey, Arc<Value>>) {
         self.write(|state| *state = State { objects, listed: true, broken: None });
     }
@@ -95,7 +95,7 @@ impl Collection {
         self.write(|state| drop(state.objects.remove(key)));
     }
 
-    /// The watch broke; `at` is when, unless it was broken already.
+    /// Records that the watch broke at `at`, unless it was broken already.
     pub(super) fn broke(&self, at: Instant) {
         self.write(|state| {
             state.broken.get_or_insert(at);

@@ -1,4 +1,4 @@
-//! The served versions of custom resources, from the stored CRDs.
+//! Finds the served versions of custom resources in the stored CRDs.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use admit_apimachinery::pointer::text;
 use admit_policy::{GroupVersionKind, GroupVersionResource, HostError};
 use serde_json::Value;
 
-/// The served versions of `resource`, with the kind of `subresource` at each.
+/// Returns the served versions of `resource`, with the kind of `subresource` in each.
 pub(super) fn equivalents(
     definitions: &[Arc<Value>],
     resource: &GroupVersionResource,
@@ -29,10 +29,10 @@ pub(super) fn equivalents(
     served(definition).map(equivalent).collect()
 }
 
-/// `object` in the version of `kind`.
+/// Converts `object` to the version of `kind`.
 ///
 /// # Errors
-/// When no definition serves that version, or a webhook would have to convert.
+/// When no CRD serves that version, or a webhook would have to convert.
 pub(super) fn convert(
     definitions: &[Arc<Value>],
     object: &Value,

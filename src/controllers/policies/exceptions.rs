@@ -1,7 +1,7 @@
-//! The exceptions that lie in the cluster: read whenever they change, so that decisions only look them up.
+//! Parses the policy exceptions of the cluster whenever they change, so that decisions only look them up.
 //!
-//! What cannot be read lets nothing through, whatever an earlier version of it did. Whoever has more of them than are read has the
-//! oldest of those that have not ended: nobody's exception is pushed out by another one that comes.
+//! An invalid exception has no effect, even if an earlier version of it had. If there are more exceptions than the limit, the oldest
+//! active ones are used, so that new exceptions never displace others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -19,7 +19,7 @@ use tracing::warn;
 use super::collection::Collection;
 use super::follow::Followed;
 
-/// So many are read, and so many of one namespace.
+/// The most exceptions in total, and of one namespace.
 const MOST: usize = 2_000;
 const MOST_OF_NAMESPACE: usize = 200;
 
@@ -28,28 +28,28 @@ const MOST_OF_NAMESPACE: usize = 200;
 pub struct ExceptionCounts {
     pub in_force: usize,
     pub ended: usize,
-    /// They cannot be read, which a definition that is not ours may let happen.
+    /// Exceptions that cannot be parsed, which is possible with a foreign CRD.
     pub malformed: usize,
-    /// There are more than are read.
+    /// Exceptions above the limit.
     pub left_out: usize,
 }
 
-/// The objects, and what was read of them.
+/// The objects, and the exceptions parsed from them.
 pub(super) struct Stored {
     of_namespaces: Arc<Collection>,
     of_cluster: Arc<Collection>,
     changed: Arc<Notify>,
-    /// None as long as nobody asks for exceptions.
+    /// None until exceptions are requested.
     read: RwLock<Option<Read>>,
 }
 
-/// What was made of the objects.
+/// The result of parsing the objects.
 #[derive(Clone, Debug, Default)]
 struct Read {
-    /// None before there is a first list.
+    /// None before the first list.
     exceptions: Option<Arc<Exceptions>>,
     left_out: usize,
-    /// What is wrong, by namespace and name.
+    /// The errors, by namespace and name.
     mistakes: BTreeMap<(String, String), String>,
 }
 
@@ -64,10 +64,10 @@ impl Stored {
         }
     }
 
-    /// The exceptions, if anybody asks for them.
+    /// Returns the exceptions; None unless they are requested.
     ///
     /// # Errors
-    /// When they were never listed, or nothing was heard of them for too long.
+    /// When they were never listed, or their watch has been broken for too long.
     pub(super) fn known(&self) -> Result<Option<Arc<Exceptions>>, HostError> {
         let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
         let Some(read) = &*read else { return Ok(None) };
@@ -78,7 +78,7 @@ impl Stored {
         }
     }
 
-    /// Why the exceptions cannot be relied on, if so; before anybody asks for them they cannot.
+    /// Returns why the exceptions are not reliable, if so, for example before they are requested.
     pub(super) fn trouble(&self) -> Option<HostError> {
         self.known().map_or_else(Some, |known| known.is_none().then(unread))
     }
@@ -87,7 +87,7 @@ impl Stored {
         [&self.of_namespaces, &self.of_cluster].into_iter().find_map(|collection| collection.trouble())
     }
 
-    /// How many there are at `now`.
+    /// Returns how many exceptions there are at `now`.
     pub(super) fn counts(&self, now: SystemTime) -> ExceptionCounts {
         let read = self.read.read().unwrap_or_else(PoisonError::into_inner);
         let Some(Read { exceptions: Some(known), left_out, mistakes }) = &*read else {
@@ -102,7 +102,7 @@ impl Stored {
         }
     }
 
-    /// Follows both kinds until `shutdown`, where the cluster serves them; looks again when it is `defined` that it may.
+    /// Watches both kinds until `shutdown`, if the cluster serves them; checks that again when `defined` reports changed CRDs.
     pub(super) async fn follow(
         &self,
         client: &Client,
@@ -136,7 +136,7 @@ impl Stored {
         );
     }
 
-    /// Reads the objects as they are now.
+    /// Parses the current objects.
     fn look(&self) {
         let (Ok(mut objects), Ok(of_cluster)) = (self.of_namespaces.all(), self.of_cluster.all()) else {
             return;
@@ -169,7 +169,7 @@ fn unread() -> HostError {
     HostError("exceptions: not read yet".to_owned())
 }
 
-/// What the objects say, as many as are read.
+/// Parses the objects up to the limits.
 fn read(objects: &[Arc<Value>], now: SystemTime) -> Read {
     let mut mistakes = BTreeMap::new();
     let mut found: Vec<(bool, &str, &str, PolicyException)> = Vec::with_capacity(objects.len());
@@ -194,7 +194,7 @@ fn read(objects: &[Arc<Value>], now: SystemTime) -> Read {
     let (mut kept, mut left_out) = (Vec::new(), 0_usize);
     for (_, _, namespace, exception) in found {
         let of_namespace = by_namespace.entry(namespace).or_default();
-        // Those of no namespace are the administrators' own.
+        // Exceptions without a namespace belong to administrators, so they have no limit of their own.
         let is_full = *of_namespace >= MOST_OF_NAMESPACE && !namespace.is_empty();
         if is_full || kept.len() >= MOST {
             left_out = left_out.saturating_add(1);
@@ -247,7 +247,7 @@ mod tests {
         let Read { exceptions, left_out, .. } = read(&many, now());
         let exceptions = exceptions.unwrap();
         assert_eq!((exceptions.iter().count(), left_out), (MOST, 5));
-        // Those of the last minute are the newest.
+        // Those with the last minute are the newest.
         let newest = |name: &str| name[1..].parse::<usize>().unwrap() % 60 == 59;
         assert_eq!(exceptions.iter().filter(|known| newest(known.name())).count(), MOST / 60 - 5);
     }

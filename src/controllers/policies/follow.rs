@@ -19,24 +19,24 @@ use tracing::warn;
 use super::collection::{Collection, ObjectKey};
 use crate::controllers::kit::watch::Patience;
 
-/// How soon a cluster is asked again whether it serves a kind that it did not serve.
+/// How soon to check again whether the cluster serves a kind.
 const NOT_SERVED: Duration = Duration::from_secs(30);
 
-/// How soon after a definition has changed: its kind is served a moment after that is told.
+/// The delay after a CRD has changed: its kind is served a moment after the event.
 const SOON: Duration = Duration::from_secs(1);
 
-/// A kind to follow.
+/// A kind to watch.
 #[derive(Clone, Debug)]
 pub(super) struct Followed {
     pub(super) api: Api<DynamicObject>,
     pub(super) resource: ApiResource,
     pub(super) into: Arc<Collection>,
-    /// Told after every change.
+    /// Notified after every change.
     pub(super) changed: Arc<Notify>,
 }
 
 impl Followed {
-    /// Follows until `shutdown`. Trouble is told, waited out and never the end.
+    /// Watches until `shutdown`. Errors are logged, and retried after a wait.
     pub(super) async fn run(self, shutdown: CancellationToken) {
         let mut patience = Patience::new(self.resource.kind.clone());
         let following = async {
@@ -49,8 +49,8 @@ impl Followed {
         shutdown.run_until_cancelled(following).await;
     }
 
-    /// Follows, until `shutdown`, the first of `versions` of a kind that the cluster serves. Where it serves none, there are no
-    /// objects, and it is asked again now and then, as another release of it may, and when one is `defined`.
+    /// Watches the first of `versions` of a kind that the cluster serves, until `shutdown`. If it serves none, there are no
+    /// objects, and that is checked again periodically, since another release may serve one, and when `defined` reports changed CRDs.
     pub(super) async fn run_if_served(
         versions: Vec<Self>,
         mut defined: watch::Receiver<()>,
@@ -73,7 +73,7 @@ impl Followed {
         shutdown.run_until_cancelled(following).await;
     }
 
-    /// Returns when the cluster knows no such resource, at once or any more.
+    /// Watches, and returns when the cluster does not serve the resource, or not any more.
     async fn while_served(&self) {
         let mut patience = Patience::new(self.resource.kind.clone());
         loop {
@@ -96,7 +96,7 @@ impl Followed {
             }
             match event {
                 Err(error) => return error,
-                // The stream has no end; if it had, it would be trouble.
+                // The stream never ends; if it did, that would be an error.
                 Ok(None) => return watcher::Error::NoResourceVersion,
                 Ok(Some(watcher::Event::Init)) => listing.clear(),
                 Ok(Some(watcher::Event::InitApply(object))) => listing.extend(self.read(object)),
@@ -112,7 +112,7 @@ impl Followed {
         }
     }
 
-    /// The object as JSON, its kind filled in: items of lists come without.
+    /// Returns the object as JSON with its kind, which items of lists do not have.
     fn read(&self, mut object: DynamicObject) -> Option<(ObjectKey, Arc<Value>)> {
         let types = kube::api::TypeMeta {
             api_version: self.resource.api_version.clone(),
@@ -130,7 +130,7 @@ impl Followed {
     }
 }
 
-/// Whether a list was answered by 404.
+/// Whether a list failed with 404.
 fn is_not_served(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404)
 }

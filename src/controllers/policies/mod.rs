@@ -1,4 +1,4 @@
-//! Caches what decisions need from the cluster: kept up to date by watches, and marked when it may not be.
+//! Caches what decisions need from the cluster: updated by watches, and marked as unreliable when these fail.
 //!
 //! ```text
 //! Namespaces, CRDs ─┐                             ┌─► Host: namespaces, versions, params, access

@@ -1,4 +1,4 @@
-//! The objects that policies use as params: watched by kind, as long as a policy uses the kind.
+//! Caches the objects that policies use as params: watched by kind, as long as a policy uses the kind.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -19,11 +19,11 @@ use super::follow::Followed;
 use crate::controllers::kit::tasks::{Closed, Pool};
 use crate::telemetry::with_causes;
 
-/// How long a new set of policies waits for its params to be listed. Later than that they count as not known, which is a
-/// failure of the policies that ask for them.
+/// How long a new set of policies waits for its params to be listed. After that they count as unknown, which is an
+/// error of the policies that need them.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Why the objects of a kind are not known.
+/// Why the objects of a kind are unknown.
 #[derive(Debug, thiserror::Error)]
 enum FollowError {
     #[error("the cluster does not tell them in time")]
@@ -39,7 +39,7 @@ pub(super) struct Params {
     client: Client,
     pool: Pool,
     followed: RwLock<HashMap<GroupVersionKind, Kind>>,
-    /// Why wanted kinds were not known the last time, so that what stays is told once.
+    /// The last errors of wanted kinds, so that a persisting one is logged once.
     complaints: Mutex<HashMap<GroupVersionKind, String>>,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Params {
 struct Kind {
     scope: Scope,
     objects: Arc<Collection>,
-    /// Ends the following with the value.
+    /// Stops the watch when this is dropped.
     stop: CancellationToken,
 }
 
@@ -85,7 +85,7 @@ impl Params {
         .await;
     }
 
-    /// Says what came of following `kind`, unless it is what came of it before.
+    /// Logs the result of watching `kind`, unless it is the same as before.
     fn tell(&self, kind: &GroupVersionKind, followed: Result<(), FollowError>) {
         let mut complaints = self.complaints();
         let before = complaints.remove(kind);
@@ -96,7 +96,7 @@ impl Params {
         complaints.insert(kind.clone(), error);
     }
 
-    /// Returns when the objects of `kind` are listed. From the moment that the kind is found it is followed.
+    /// Watches `kind`, and returns when its objects are listed.
     async fn follow(&self, kind: &GroupVersionKind) -> Result<(), FollowError> {
         let named = kube::core::GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
         let found = discovery::pinned_kind(&self.client, &named).await;

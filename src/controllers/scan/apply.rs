@@ -1,5 +1,5 @@
-//! Writes reports by server-side apply: those whose definitions the cluster has. Reports of ours that are not among them any more
-//! are removed; whatever others have written stays.
+//! Writes reports by server-side apply: those whose CRDs the cluster has. Outdated reports of this program are deleted; those of
+//! others stay.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use kube::core::GroupVersionKind;
 use kube::{Client, ResourceExt as _};
 use serde_json::Value;
 
-/// Who owns the fields of reports.
+/// The field manager of reports.
 const MANAGER: &str = "admit-scan";
-/// Which reports are ours.
+/// The label selector of this program's reports.
 const OURS: &str = "app.kubernetes.io/managed-by=admit";
 
-/// Why reports are not written.
+/// Why reports were not written.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     #[error(
@@ -38,7 +38,7 @@ impl From<kube::Error> for ApplyError {
     }
 }
 
-/// What was done.
+/// The numbers of written and deleted reports.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Written {
     pub written: usize,
@@ -48,7 +48,7 @@ pub struct Written {
 /// Writes `reports`, objects with their `apiVersion` and `kind`.
 ///
 /// # Errors
-/// When the cluster serves none of their kinds, or refuses one.
+/// When the cluster serves none of their kinds, or rejects one.
 pub async fn write(client: &Client, reports: &[Value]) -> Result<Written, ApplyError> {
     let mut written = Written::default();
     let mut served_any = false;
@@ -98,7 +98,7 @@ async fn write_kind(
         let params = PatchParams::apply(MANAGER).force();
         match api(client, resource, &namespace).patch(&name, &params, &Patch::Apply(report)).await {
             Ok(_) => written.written += 1,
-            // The namespace has gone since it was looked at.
+            // The namespace was deleted meanwhile.
             Err(kube::Error::Api(status)) if status.code == 404 => {}
             Err(error) => return Err(error.into()),
         }

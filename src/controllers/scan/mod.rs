@@ -1,14 +1,14 @@
-//! Keeps reports on what stands in the cluster: decides about all objects again and again, and writes what came of it.
+//! Maintains reports about the objects in the cluster: decides about all objects periodically, and writes the results.
 //!
 //! ```text
 //! every hour ──► Scanner ──► reports ──► apply: those that a cluster has the definitions of, and none of ours beside them
 //! ```
 //!
-//! What is decided, and by which policies, is handed in: this knows nothing of either. Nothing is remembered between rounds.
+//! The scan function, with its policies, is passed in: this module knows nothing of either. No state is kept between rounds.
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | `apply` | which reports are written, and which are taken away | none of these |
+//! | `apply` | which reports are written, and which are deleted | none of these |
 
 pub mod apply;
 
@@ -26,10 +26,10 @@ use super::kit::manager::Member;
 use super::kit::operator::Operator;
 use super::kit::periodic::rounds;
 
-/// Under which it is counted, logged and chosen.
+/// The name of the controller in metrics, logs and flags.
 const NAME: &str = "scan";
 
-/// Reports on what stands in the cluster of a client.
+/// Scans the cluster of a client, and returns the reports as objects.
 pub type Scanner = Arc<dyn Fn(Client) -> BoxFuture<'static, Result<Vec<Value>, ScanError>> + Send + Sync>;
 
 /// Why there are no reports.
@@ -37,7 +37,7 @@ pub type Scanner = Arc<dyn Fn(Client) -> BoxFuture<'static, Result<Vec<Value>, S
 #[error("{0}")]
 pub struct ScanError(pub String);
 
-/// Why a round did not end well.
+/// Why a round failed.
 #[derive(Debug, thiserror::Error)]
 enum RoundError {
     #[error(transparent)]
@@ -46,12 +46,12 @@ enum RoundError {
     Apply(#[from] ApplyError),
 }
 
-/// How the cluster is scanned.
+/// The settings of scans.
 #[derive(Clone)]
 pub struct Settings {
-    /// Makes the reports.
+    /// The function that scans.
     pub scanner: Scanner,
-    /// From the end of one scan to the next.
+    /// The time from the end of one scan to the start of the next.
     pub every: Duration,
 }
 
@@ -61,7 +61,7 @@ impl fmt::Debug for Settings {
     }
 }
 
-/// The controller as a member of a set that is managed. Its `client` is the controller's own account.
+/// Creates the controller as a member of a manager. Its `client` has the controller's own account.
 #[must_use]
 pub fn member(client: Client, settings: Settings) -> Member {
     let own = client.clone();

@@ -1,6 +1,6 @@
-//! Facts about the cluster that a gathering needs before it starts: its id, the names and networks to hide, and its proxies.
+//! Reads facts about the cluster that a gathering needs before it starts: its id, the names and networks to hide, and its proxies.
 //!
-//! On a plain Kubernetes cluster the id is the uid of the namespace kube-system, which lives as long as the cluster.
+//! On a plain Kubernetes cluster the id is the uid of the namespace kube-system, which exists as long as the cluster.
 
 mod names;
 mod networks;
@@ -27,7 +27,7 @@ pub enum IdError {
     Unknown,
 }
 
-/// The cluster's id: `spec.clusterID` of the ClusterVersion, else the uid of the namespace kube-system.
+/// Returns the cluster's id: `spec.clusterID` of the ClusterVersion, or else the uid of the namespace kube-system.
 ///
 /// # Errors
 /// [`IdError`] when neither can be read.
@@ -36,7 +36,7 @@ pub async fn id(client: &Client) -> Result<String, IdError> {
     let versions: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
     let version = match versions.get("version").await {
         Ok(version) => Some(version),
-        // Also the answers of a server that does not know the kind: 404, or 403 to those who may not ask.
+        // Servers without this kind answer 404, or 403 to users without permission.
         Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => None,
         Err(error) => return Err(Box::new(error).into()),
     };
@@ -49,7 +49,7 @@ pub async fn id(client: &Client) -> Result<String, IdError> {
     system.and_then(|namespace| namespace.uid()).ok_or(IdError::Unknown)
 }
 
-/// The version of the platform: that of the ClusterVersion, else the API server's.
+/// Returns the version of the platform: that of the ClusterVersion, or else the API server's.
 ///
 /// # Errors
 /// When neither can be read.
@@ -72,14 +72,14 @@ pub async fn version(client: &Client) -> Result<String, kube::Error> {
     }
 }
 
-/// The object `cluster` of a kind of config.openshift.io/v1, where there is one.
+/// Reads the object `cluster` of a kind of config.openshift.io/v1, if it exists.
 async fn configuration(client: &Client, kind: &str, plural: &str) -> Result<Option<Value>, kube::Error> {
     let kind = GroupVersionKind::gvk("config.openshift.io", "v1", kind);
     let resource = ApiResource::from_gvk_with_plural(&kind, plural);
     let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     match objects.get("cluster").await {
         Ok(object) => Ok(Some(object.data)),
-        // Also the answer of a server that does not know the kind, which is no Status.
+        // Servers without this kind answer 404 too, without a Status.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
         Err(error) => Err(error),
     }

@@ -1,5 +1,5 @@
-//! What a cluster is called in DNS: the base domain of its `DNS`, and the host of the API server that its `Infrastructure`
-//! tells, both `cluster` of config.openshift.io/v1. A plain Kubernetes cluster has neither.
+//! Reads the DNS names of a cluster: the base domain in its `DNS`, and the host of the API server in its `Infrastructure`, both
+//! `cluster` of config.openshift.io/v1. A plain Kubernetes cluster has neither.
 
 use http::Uri;
 use kube::Client;
@@ -8,14 +8,14 @@ use serde_json::Value;
 use super::configuration;
 use crate::telemetry::with_causes;
 
-/// Names under which a cluster is reached, as far as it tells them.
+/// The names by which a cluster is reached, if it has such objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Names {
     pub base_domain: Option<String>,
     pub api_host: Option<String>,
 }
 
-/// Why the names cannot be known: they may exist.
+/// Why names are unknown although they may exist.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {what} of config.openshift.io/v1: {}", with_causes(source))]
 pub struct NamesError {
@@ -24,10 +24,10 @@ pub struct NamesError {
     source: Box<kube::Error>,
 }
 
-/// The names that the cluster tells. Objects that are not there tell none.
+/// Reads the names of the cluster. Objects that do not exist have none.
 ///
 /// # Errors
-/// [`NamesError`] when an object may be there and cannot be read.
+/// [`NamesError`] when an object may exist and cannot be read.
 pub async fn names(client: &Client) -> Result<Names, NamesError> {
     let read = async |what, kind, plural| {
         let read = configuration(client, kind, plural).await;

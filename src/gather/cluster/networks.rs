@@ -1,5 +1,5 @@
-//! IPv4 networks of a cluster, whose addresses get stand-ins of the same network. What is not found here costs a reader of the
-//! archive and hides all the same: addresses of no known network become 0.0.0.0.
+//! Finds the IPv4 networks of a cluster, whose addresses are replaced by others of the same network. Addresses of networks that are
+//! not found here are hidden all the same: they become 0.0.0.0, which says less to a reader of the archive.
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use k8s_openapi::api::networking::v1::ServiceCIDR;
@@ -14,14 +14,14 @@ use super::super::obfuscate::Network;
 use super::configuration;
 use crate::telemetry::with_causes;
 
-/// Nodes and the like are read so many at a time, and nothing is kept of them but their networks.
+/// The number of nodes and other objects per request; only their networks are kept.
 const PAGE: u32 = 100;
-/// What clusters that name no egress network use for it.
+/// The egress network of clusters that name none.
 const EGRESS: &str = "192.168.126.0/18";
 
-/// Networks that the cluster itself names: of its `Network` and of the configuration that it was installed with, pod networks
-/// of nodes, service networks, egress networks. A server that serves none of these names none; the caller adds those it was
-/// configured with.
+/// Returns the networks that the cluster names: in its `Network` and its install configuration, pod networks of nodes, service
+/// networks, egress networks. The result is empty if the server has none of these kinds; the caller adds the configured
+/// networks.
 pub async fn networks(client: &Client) -> Vec<Network> {
     let mut found = Vec::new();
     match configuration(client, "Network", "networks").await {
@@ -42,7 +42,7 @@ pub async fn networks(client: &Client) -> Vec<Network> {
     let cidrs = |range: ServiceCIDR| range.spec.and_then(|spec| spec.cidrs).unwrap_or_default();
     of_each(&services, "service networks", cidrs, &mut found).await;
     egress(client, &mut found).await;
-    // IPv6 ranges do not parse: IPv6 addresses are not rewritten.
+    // IPv6 networks do not parse: IPv6 addresses are not rewritten.
     let mut networks: Vec<Network> = found.iter().filter_map(|text| text.parse().ok()).collect();
     networks.sort_unstable();
     networks.dedup();
@@ -80,7 +80,7 @@ where
     }
 }
 
-/// Networks of pods, services and addresses from outside that a `Network` names.
+/// Adds the pod, service and external networks in a `Network` to `found`.
 fn named(network: &Value, found: &mut Vec<String>) {
     for part in ["/spec", "/status"] {
         let Some(part) = network.pointer(part) else { continue };
@@ -96,14 +96,14 @@ fn named(network: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Texts of a list, or of one field of its items.
+/// Returns the strings in a list, or in one field of its items.
 fn texts<'v>(list: Option<&'v Value>, field: &'static str) -> impl Iterator<Item = String> + 'v {
     let items = list.and_then(Value::as_array).into_iter().flatten();
     let text = move |item: &'v Value| if field.is_empty() { Some(item) } else { item.get(field) };
     items.filter_map(move |item| text(item)?.as_str()).map(str::to_owned)
 }
 
-/// Everything in the configuration of an installation that is written as a network.
+/// Finds all networks in CIDR notation in an install configuration.
 fn written(text: &str) -> Vec<String> {
     let Ok(pattern) = Regex::new(r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}/[0-9]{1,2}") else { return Vec::new() };
     pattern.find_iter(text).map(|found| text[found.range()].to_owned()).collect()

@@ -1,4 +1,4 @@
-//! The proxies of the cluster: its `Proxy` `cluster` of config.openshift.io/v1. A plain Kubernetes cluster has none.
+//! Reads the proxies of the cluster: its `Proxy` `cluster` of config.openshift.io/v1. A plain Kubernetes cluster has none.
 
 use kube::Client;
 use serde_json::Value;
@@ -6,11 +6,11 @@ use serde_json::Value;
 use super::configuration;
 use crate::gather::tunnel::Proxies;
 
-/// The cluster's own settings: what they came to before what was asked for, since that has the cluster's networks in it. A
-/// cluster that has no such object, or shows it to others alone, has none.
+/// Returns the cluster's proxy settings; those of the status take precedence over the spec, since they include the cluster's
+/// networks. Empty if there is no such object, or this process may not read it.
 ///
 /// # Errors
-/// When the object may be there and cannot be read.
+/// When the object may exist and cannot be read.
 pub async fn proxies(client: &Client) -> Result<Proxies, kube::Error> {
     let proxy = match configuration(client, "Proxy", "proxies").await {
         Ok(Some(proxy)) => proxy,

@@ -1,5 +1,5 @@
-//! Certificate signing requests that may explain a problem: those not yet decided, denied or failed. The request
-//! itself and an issued certificate are x-ed; who asked and what for stays.
+//! Gathers certificate signing requests that may explain a problem: those that are undecided, denied or failed. The request
+//! itself and an issued certificate are replaced by `x`; the requester and the purpose are kept.
 
 use admit_apimachinery::pointer;
 use futures::FutureExt;

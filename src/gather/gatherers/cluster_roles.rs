@@ -1,4 +1,4 @@
-//! The two aggregated cluster roles that users are bound to most: what they allow shows what was added to them.
+//! Gathers the two aggregated cluster roles that most users are bound to: their rules show what was added to them.
 
 use futures::FutureExt;
 

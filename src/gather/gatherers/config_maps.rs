@@ -1,4 +1,4 @@
-//! ConfigMaps of the configuration namespace, key by key, with PEM blocks taken out.
+//! Gathers the ConfigMaps of the configuration namespace, one record per key, without PEM blocks.
 
 use futures::FutureExt;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Which images run, counted by the month in which their pods started, and the definitions of pods that crash-loop
+//! Gathers which images run, counted by the month in which their Pods started, and the manifests of crash-looping Pods
 //! in readable namespaces.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub(super) const ROW: Gatherer = Gatherer {
 
 const IMAGE_CAP: usize = 1000;
 
-/// What was counted so far.
+/// The counts so far.
 struct Counting {
     context: Context,
     images: Images,

@@ -1,4 +1,4 @@
-//! Definitions of the custom resources that support work asks about: volume snapshots and admit's own.
+//! Gathers the CRDs that support cases are often about: volume snapshots and those of this program.
 
 use futures::FutureExt;
 

@@ -1,26 +1,26 @@
-//! Names of workloads in the place of which a hash stands: equal names can be told to be equal, and nothing else.
+//! Hashes the names of workloads: equal names have equal hashes, and nothing else is revealed.
 
 use admit_apimachinery::go;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
 
-/// Letters of a short hash: among a billion of them two are the same with a chance of one in ten thousand.
+/// The length of a short hash: among a billion of them, two are equal with a probability of one in ten thousand.
 const SHORT: usize = 12;
 
-/// The whole SHA-256 in hexadecimal.
+/// Returns the SHA-256 in hexadecimal.
 pub(super) fn long(text: &str) -> String {
     go::hex::encode(digest(&SHA256, text.as_bytes()))
 }
 
-/// The beginning of the SHA-256 in base64 for URLs.
+/// Returns the beginning of the SHA-256 in URL-safe base64.
 pub(super) fn short(text: &str) -> String {
     let mut hash = URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes()));
     hash.truncate(SHORT);
     hash
 }
 
-/// Whether a text may be a short hash.
+/// Whether a text has the length of a short hash.
 pub(super) fn is_short(text: &str) -> bool {
     text.len() == SHORT
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))

@@ -1,6 +1,6 @@
-//! The table of gatherers. Adding one is a file with a row constant and a line here.
+//! Lists all gatherers. Adding one takes a file with a row constant, and a line here.
 //!
-//! All read the API of a plain Kubernetes cluster; what a server does not serve becomes a row without data.
+//! All of them use the API of a plain Kubernetes cluster; kinds that a server does not serve give a row without data.
 
 mod certificate_signing_requests;
 mod cluster_roles;
@@ -51,7 +51,7 @@ pub static GATHERERS: &[Gatherer] = &[
 
 const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural: "pods" };
 
-/// A list that several gatherers look at, from its beginning.
+/// Starts reading a list that several gatherers share.
 pub(super) fn listing(list: Shared, context: &Context) -> Listing {
     match list {
         Shared::Pods => lister::list(context, PODS),
@@ -67,7 +67,7 @@ fn namespace(object: &Value) -> &str {
     pointer::text(object, "/metadata/namespace")
 }
 
-/// Keeps each object of a list at the path that `path` gives it.
+/// Records each object of a list at the path that `path` returns for it.
 async fn keep_each(
     context: &Context,
     mut listing: Listing,
@@ -80,7 +80,7 @@ async fn keep_each(
     Ok(())
 }
 
-/// Goes on after a part that could not be read, which is told; only a record that cannot be written ends a gatherer.
+/// Reports a part that could not be read, and continues; only a record that cannot be written ends a gatherer.
 fn told(context: &Context, part: Result<(), Failure>) -> Result<(), Failure> {
     match part {
         Ok(()) => Ok(()),
@@ -92,7 +92,7 @@ fn told(context: &Context, part: Result<(), Failure>) -> Result<(), Failure> {
     }
 }
 
-/// Tells what a reader has to know about a list that was read to its end.
+/// Reports warnings about a list that was read to its end.
 fn tell(context: &Context, listing: &Listing) {
     listing.warnings().for_each(|warning| context.recorder.warn(warning));
 }

@@ -1,5 +1,5 @@
-//! Nodes, without what identifies the machines: hardware ids and foreign labels are x-ed, foreign annotations
-//! blanked, the image list dropped.
+//! Gathers Nodes without what identifies the machines: hardware ids and foreign labels are replaced by `x`, foreign annotations
+//! are emptied, and the image list is dropped.
 
 use futures::FutureExt;
 use serde_json::{Map, Value};
@@ -53,7 +53,7 @@ fn entries<'a>(node: &'a mut Value, pointer: &str) -> impl Iterator<Item = (&'a 
     node.pointer_mut(pointer).and_then(Value::as_object_mut).into_iter().flat_map(Map::iter_mut)
 }
 
-/// Keys that the platform itself sets.
+/// Whether a key is set by the platform itself.
 fn is_product(key: &str) -> bool {
     ["openshift.io/", "k8s.io/", "kubernetes.io/"].iter().any(|domain| key.contains(domain))
 }

@@ -1,4 +1,4 @@
-//! ClusterOperators: what each part of the platform reports about itself, and how the objects that configure it are specified.
+//! Gathers ClusterOperators: the status of each part of the platform, and the specs of the objects that configure it.
 
 use std::collections::BTreeSet;
 
@@ -30,12 +30,12 @@ pub(super) const RESOURCE: Resource = Resource {
     plural: "clusteroperators",
 };
 pub(super) const CAP: usize = 1000;
-/// Related objects that are read. A platform has some dozens.
+/// The most related objects that are read. A platform has some dozens.
 const MAX_RELATED: usize = 1000;
-/// What a related object's group has in it, so that it is configuration of an operator and not anybody's object.
+/// The part of a group's name that marks a related object as the configuration of an operator.
 const GROUPS: &str = "operator.openshift.io";
 
-/// What the operators so far relate to.
+/// The related objects found so far.
 struct Relating {
     context: Context,
     related: BTreeSet<Reference>,
@@ -66,7 +66,7 @@ impl Look for Relating {
     }
 }
 
-/// What an operator says about itself that is configuration of an operator.
+/// Returns the related objects of an operator that configure an operator.
 fn references(operator: &Value) -> impl Iterator<Item = Reference> {
     items(operator, "/status/relatedObjects").filter_map(|related| {
         let text = |field: &str| related.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -76,7 +76,7 @@ fn references(operator: &Value) -> impl Iterator<Item = Reference> {
             namespace: Some(text("namespace")).filter(|namespace| !namespace.is_empty()),
             name: text("name"),
         };
-        // The operator of ingress relates to no controller by name, and there is always the one of this name.
+        // The ingress operator refers to controllers without a name; one with this name always exists.
         if reference.name.is_empty() && reference.plural == "ingresscontrollers" {
             "default".clone_into(&mut reference.name);
         }
@@ -115,7 +115,7 @@ async fn keep_one(context: &Context, reference: &Reference, object: &Value) -> R
         kept.insert(field.to_owned(), object.get(field).cloned().unwrap_or_default());
     }
     kept.insert("name".to_owned(), json!(name(object)));
-    // What was gathered and found the last time is said there.
+    // The status has the results of the last gathering.
     if kind == "InsightsOperator" {
         kept.insert("status".to_owned(), object.get("status").cloned().unwrap_or_default());
     }
@@ -129,7 +129,7 @@ async fn keep_one(context: &Context, reference: &Reference, object: &Value) -> R
 }
 
 const IDENTITY_PROVIDERS: &str = "/spec/observedConfig/oauthServer/oauthConfig/identityProviders";
-/// Where whoever logs in comes from, and as whom the cluster asks there.
+/// The fields with addresses of identity providers, and the credentials for them.
 const ADDRESSES: &[&str] =
     &["url", "bindDN", "hostname", "clientID", "hostedDomain", "issuer", "domainName", "bindPassword"];
 

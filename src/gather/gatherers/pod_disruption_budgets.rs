@@ -1,4 +1,4 @@
-//! PodDisruptionBudgets of all namespaces, capped.
+//! Gathers the PodDisruptionBudgets of all namespaces, up to a limit.
 
 use futures::FutureExt;
 

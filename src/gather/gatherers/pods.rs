@@ -1,4 +1,4 @@
-//! What several gatherers ask of a pod.
+//! Inspects Pods for several gatherers.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use admit_apimachinery::pointer;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// A pod may be Pending for so long before somebody should look at it.
+/// How long a Pod may be Pending and still count as healthy.
 const MAX_PENDING: Duration = Duration::from_mins(2);
 
-/// Whether nothing about the pod calls for a look: it is not Pending for long, no container of it has ended in an error, now or the last
-/// time, and none was started again.
+/// Whether a Pod is healthy: it is not Pending for long, none of its containers has ended with an error (now or before its last
+/// restart), and none was restarted.
 pub(super) fn is_healthy(pod: &Value, now: Timestamp) -> bool {
     let text = |pointer: &str| pod.pointer(pointer).and_then(Value::as_str);
     let created = text("/metadata/creationTimestamp").and_then(|created| created.parse::<Timestamp>().ok());
@@ -28,14 +28,14 @@ pub(super) fn was_restarted(pod: &Value) -> bool {
     statuses(pod).any(|status| status.get("restartCount").and_then(Value::as_i64).unwrap_or(0) > 0)
 }
 
-/// Statuses of the init containers, then of the others.
+/// Returns the statuses of the init containers, then of the others.
 pub(super) fn statuses(pod: &Value) -> impl Iterator<Item = &Value> {
     ["/status/initContainerStatuses", "/status/containerStatuses"]
         .into_iter()
         .flat_map(|pointer| items(pod, pointer))
 }
 
-/// The items of the list at `pointer`, if there is one.
+/// Returns the items of the list at `pointer`; none if there is no list.
 pub(super) fn items<'v>(object: &'v Value, pointer: &str) -> std::slice::Iter<'v, Value> {
     pointer::items(object, pointer).iter()
 }

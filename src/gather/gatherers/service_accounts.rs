@@ -1,4 +1,4 @@
-//! How many service accounts there are and what those of the readable namespaces are called.
+//! Gathers the number of service accounts, and the names of those in readable namespaces.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub(super) const ROW: Gatherer = Gatherer {
 
 const RESOURCE: Resource =
     Resource { group: "", version: "v1", kind: "ServiceAccount", plural: "serviceaccounts" };
-/// Accounts whose names are told; all are counted.
+/// The most names that are recorded; all accounts are counted.
 const NAMED: usize = 1000;
 
 async fn gather(context: Context) -> Result<(), Failure> {

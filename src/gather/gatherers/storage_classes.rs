@@ -1,4 +1,4 @@
-//! StorageClasses of the cluster.
+//! Gathers the StorageClasses of the cluster.
 
 use futures::FutureExt;
 

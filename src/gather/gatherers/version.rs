@@ -1,5 +1,5 @@
-//! Which version of the platform this is and which cluster: the ClusterVersion where there is one, else what the
-//! API server says of itself and the uid of the namespace kube-system.
+//! Gathers the version of the platform and the id of the cluster: the ClusterVersion if there is one, or else the API
+//! server's version and the uid of the namespace kube-system.
 
 use futures::FutureExt;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Admission webhook configurations of both kinds.
+//! Gathers the admission webhook configurations, validating and mutating.
 
 use futures::FutureExt;
 

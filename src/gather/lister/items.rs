@@ -1,34 +1,34 @@
-//! Takes the items of a list out of its JSON text as the text comes, however it is cut, and holds one item at a time.
+//! Splits the JSON text of a list into items while it arrives in chunks, holding one item at a time.
 //!
-//! It finds where items begin and end; whether they are JSON is seen by who reads them. What stands around the items is small and
-//! is kept, because it says where the next page begins.
+//! It finds where items begin and end; whether they are valid JSON is checked by the caller. The text around the items is small and
+//! is kept, because it has the token of the next page.
 
 use serde::Deserialize;
 
-/// Largest object: API servers take 3 MiB, and stores half of it.
+/// The largest object in bytes: API servers accept 3 MiB, and stores half of that.
 const MAX_ITEM: usize = 8 * 1024 * 1024;
-/// Largest text around the items. A token of a page is some hundred bytes.
+/// The largest text around the items in bytes. The token of a page has some hundred bytes.
 const MAX_REST: usize = 64 * 1024;
-/// Deepest nesting of an item, as deep as serde_json reads.
+/// The deepest nesting of an item, that of serde_json.
 const MAX_DEPTH: u32 = 130;
-/// Depth inside of the brackets of the list of items.
+/// The nesting depth within the list of items.
 const IN_ITEMS: u32 = 2;
 
 #[derive(Default)]
 pub(super) struct Items {
-    /// Brackets open.
+    /// The number of open brackets.
     depth: u32,
     in_text: bool,
-    /// The next byte is no quotation mark, whatever it is.
+    /// The next byte is escaped by a backslash.
     escaped: bool,
     in_items: bool,
-    /// The newest text that began at the depth of the list's own fields: at a bracket, the field's name.
+    /// The last string that began at the depth of the list's own fields; at a bracket, it is the field's name.
     name: Vec<u8>,
     item: Vec<u8>,
     rest: Vec<u8>,
 }
 
-/// Why no further item can be taken out of a text.
+/// Why no further item can be read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListError {
     #[error("an object of the list has more than {MAX_ITEM} bytes")]
@@ -45,7 +45,7 @@ pub(super) enum ListError {
     Io(#[from] std::io::Error),
 }
 
-/// What stands around the items.
+/// The text around the items.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Rest {
@@ -60,10 +60,10 @@ struct Metadata {
 }
 
 impl Items {
-    /// Takes from the front of `text`: how much was taken, and the item that ends there.
+    /// Consumes the front of `text`; returns how many bytes, and the item that ends there, if any.
     ///
     /// # Errors
-    /// Text that is too large or no list.
+    /// When the text is too large, or not a list.
     pub(super) fn take(&mut self, text: &[u8]) -> Result<(usize, Option<Vec<u8>>), ListError> {
         for (at, byte) in text.iter().enumerate() {
             let (was_in_items, was_deep) = (self.in_items, self.depth);
@@ -129,10 +129,10 @@ impl Items {
         Ok(())
     }
 
-    /// Where the list goes on, once its text has ended.
+    /// Returns the token of the next page, after the text has ended.
     ///
     /// # Errors
-    /// When it has not, or was no list.
+    /// When the text is incomplete, or not a list.
     pub(super) fn next_page(&self) -> Result<Option<String>, ListError> {
         let Rest { metadata } = serde_json::from_slice(&self.rest).map_err(ListError::NoList)?;
         Ok(Some(metadata.token).filter(|token| !token.is_empty()))

@@ -1,8 +1,8 @@
-//! Paged reads of Kubernetes resources for gatherers: a resource named by constants in, one plain JSON object after the other
-//! out. Nothing is kept of a list but the object that was asked for last: the text of an answer is taken apart as it comes.
+//! Reads lists of Kubernetes resources page by page for gatherers, and returns one plain JSON object after the other. Only the
+//! current object is in memory: responses are split while they arrive.
 //!
-//! A resource that the server does not serve (404 on the collection) is its own failure, because it says something
-//! about the cluster and nothing about the gathering.
+//! A resource that the server does not serve (404 on the collection) has an error of its own, because it says something
+//! about the cluster and is no failure of the gathering.
 
 mod items;
 mod reference;
@@ -21,7 +21,7 @@ pub(super) use self::reference::{Reference, get_reference};
 use super::failure::Failure;
 use super::gatherer::Context;
 
-/// Objects that a server is asked for at a time, as kubectl asks: it holds them all at once, and this side one.
+/// The page size, that of kubectl: the server holds a page in memory, and this process one object.
 const PAGE: usize = 500;
 
 /// A resource as the API names it.
@@ -67,7 +67,7 @@ impl Resource {
     }
 }
 
-/// One cluster-scoped object, `None` where there is none of that name.
+/// Reads one cluster-scoped object; `None` if there is none of that name.
 ///
 /// # Errors
 /// [`Failure::MissingApi`] when the server does not serve the resource, [`Failure::Api`] otherwise.
@@ -90,7 +90,7 @@ pub(super) async fn serves(context: &Context, resource: Resource) -> bool {
     served.is_ok_and(|served| served.resources.iter().any(|served| served.name == resource.plural))
 }
 
-/// The version of each API group that the server prefers.
+/// Returns the preferred version of each API group.
 ///
 /// # Errors
 /// [`Failure::Api`].
@@ -105,18 +105,18 @@ pub(super) async fn versions(context: &Context) -> Result<BTreeMap<String, Strin
     Ok(preferred.collect())
 }
 
-/// All objects of `resource` over all namespaces.
+/// Lists all objects of `resource` in all namespaces.
 pub(super) fn list(context: &Context, resource: Resource) -> Listing {
     Listing::new(context, resource, &Api::all_with(context.client.clone(), &resource.api_resource()))
 }
 
-/// All objects of `resource` in one namespace.
+/// Lists all objects of `resource` in one namespace.
 pub(super) fn list_in(context: &Context, namespace: &str, resource: Resource) -> Listing {
     let api = Api::namespaced_with(context.client.clone(), namespace, &resource.api_resource());
     Listing::new(context, resource, &api)
 }
 
-/// A list under way.
+/// A list that is being read.
 pub(super) struct Listing {
     client: Client,
     resource: Resource,
@@ -124,15 +124,15 @@ pub(super) struct Listing {
     labels: Option<&'static str>,
     cap: usize,
     page: Page,
-    /// Objects handed out.
+    /// The number of objects returned so far.
     count: usize,
     more: bool,
     moved: bool,
 }
 
-/// Where the next object comes from.
+/// The source of the next object.
 enum Page {
-    /// The list from its beginning, or from where a token says.
+    /// A request for the first page, or for the page of a token.
     Ask(Option<String>),
     Read(Answer),
     Done,
@@ -158,17 +158,17 @@ impl Listing {
         }
     }
 
-    /// No more than the first `cap` objects.
+    /// Limits the list to the first `cap` objects.
     pub(super) fn capped(self, cap: usize) -> Self {
         Self { cap, ..self }
     }
 
-    /// Only those that `selector` selects by their labels.
+    /// Limits the list to objects whose labels match `selector`.
     pub(super) fn labelled(self, selector: &'static str) -> Self {
         Self { labels: Some(selector), ..self }
     }
 
-    /// The next object, whose `apiVersion` and `kind` are the resource's: items of a list carry none, and an archived object
+    /// Returns the next object, with `apiVersion` and `kind` set: items of a list have none, and an archived object
     /// without them could not be read back.
     ///
     /// # Errors
@@ -214,7 +214,7 @@ impl Listing {
         let request = request.map_err(|error| self.resource.failure(kube::Error::BuildRequest(error)))?;
         match self.client.request_stream(request).await {
             Ok(text) => Ok(Page::Read(Answer { text: Box::pin(text), items: Items::default() })),
-            // The token is too old. The server offers to go on behind it with the list as it is now.
+            // The token has expired. The server offers one to continue with the list as it is now.
             Err(kube::Error::Api(status)) if status.code == 410 && token.is_some() => {
                 let offered = status.metadata.as_ref().and_then(|metadata| metadata.continue_.clone());
                 let Some(offered) =
@@ -229,7 +229,7 @@ impl Listing {
         }
     }
 
-    /// What a reader has to know about how complete the list is.
+    /// Returns warnings for readers if the list is incomplete or inconsistent.
     pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
         let more = self.more.then(|| format!("only the first {} objects were read", self.count));
         let moved = self.moved.then(|| {
@@ -240,7 +240,7 @@ impl Listing {
 }
 
 impl Answer {
-    /// The text of the next item.
+    /// Returns the text of the next item.
     async fn next(&mut self) -> Result<Option<Vec<u8>>, ListError> {
         loop {
             let text = self.text.fill_buf().await?;

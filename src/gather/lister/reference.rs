@@ -1,4 +1,4 @@
-//! One object that another object names.
+//! Reads an object that another object refers to.
 
 use std::fmt;
 
@@ -27,17 +27,17 @@ impl fmt::Display for Reference {
     }
 }
 
-/// The object, `None` where it is not there.
+/// Reads the object; `None` if it does not exist.
 ///
 /// # Errors
-/// [`Failure::Unreadable`] for what can be no object's name, [`Failure::Api`] otherwise.
+/// [`Failure::Unreadable`] for an invalid name, [`Failure::Api`] otherwise.
 pub(in super::super) async fn get_reference(
     context: &Context,
     reference: &Reference,
     version: &str,
 ) -> Result<Option<Value>, Failure> {
     let Reference { group, plural, namespace, name } = reference;
-    // They become parts of a URL, and are what somebody has written into a status.
+    // The parts come from a status that anybody may have written, and become parts of a URL.
     let parts = [group.as_str(), plural, name].into_iter().chain(namespace.as_deref());
     if !parts.into_iter().all(is_plain) {
         let why = "it is named by what can be no name".to_owned();

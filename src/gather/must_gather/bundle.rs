@@ -1,7 +1,7 @@
-//! A folder as one gzip-compressed tar, written as it is read: of no file more than a buffer is ever in memory.
+//! Writes a folder as one gzip-compressed tar while reading it: only a buffer of a file is in memory at a time.
 //!
-//! What cannot be read is left out and named: gatherers leave private files of their tools behind, and one of them must not
-//! cost all the others. Links are kept as links and never followed; what is neither file, folder nor link is left out.
+//! Files that cannot be read are left out and listed: gathering tools leave private files behind, and one of them must not
+//! prevent the archive. Links are kept as links and never followed; special files are left out.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,20 +12,20 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use tar::{Builder, EntryType, Header};
 
-/// Files whose names are kept of those that were left out; the others are counted.
+/// The most names of left-out files that are listed; the others are counted.
 const MAX_NAMED: usize = 100;
-/// A zip of logs gains nothing worth its time from more effort.
+/// The gzip level: higher ones gain little for logs.
 pub(super) const EFFORT: u32 = 5;
 
-/// What an archive holds.
+/// The contents of an archive.
 #[derive(Debug, Default, PartialEq)]
 pub struct Bundled {
     pub files: u64,
-    /// Of files, uncompressed.
+    /// The total size of the files, uncompressed.
     pub bytes: u64,
-    /// The first files that were left out, or whose end could not be read, each with the reason.
+    /// The first files that were left out or truncated, each with the reason.
     pub incomplete: Vec<String>,
-    /// How many there were.
+    /// The number of these files.
     pub incomplete_count: u64,
 }
 
@@ -41,13 +41,13 @@ impl Bundled {
 /// Writes `folder` to `out`, under its own name.
 ///
 /// # Errors
-/// Whatever `out` fails with, or when `folder` is none.
+/// The errors of `out`; and when `folder` is not a folder.
 pub fn bundle(folder: &Path, out: impl Write) -> io::Result<Bundled> {
     let folder = folder.canonicalize()?;
     let root = folder.file_name().map_or_else(|| PathBuf::from("must-gather"), PathBuf::from);
     let mut tar = Builder::new(GzEncoder::new(out, Compression::new(EFFORT)));
     let mut bundled = Bundled::default();
-    // The folder itself must be readable: an archive of nothing would look like one of an empty cluster.
+    // The folder itself must be readable: an empty archive would look like one of an empty cluster.
     fs::read_dir(&folder)?;
     let mut left = vec![(folder, root)];
     while let Some((path, name)) = left.pop() {
@@ -76,7 +76,7 @@ pub fn bundle(folder: &Path, out: impl Write) -> io::Result<Bundled> {
     Ok(bundled)
 }
 
-/// What stands in a folder, the last by name first, as it is taken from the end.
+/// Returns the entries of a folder, the last by name first, as they are taken from the end.
 pub(super) fn below(path: &Path, name: &Path) -> io::Result<Vec<(PathBuf, PathBuf)>> {
     let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name()));
     let mut names = names.collect::<io::Result<Vec<_>>>()?;
@@ -84,7 +84,7 @@ pub(super) fn below(path: &Path, name: &Path) -> io::Result<Vec<(PathBuf, PathBu
     Ok(names.into_iter().map(|entry| (path.join(&entry), name.join(&entry))).collect())
 }
 
-/// Nobody's: who unpacks it owns it.
+/// Creates a tar header without an owner: whoever unpacks the file owns it.
 pub(super) fn header(known: &Metadata, kind: EntryType) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
@@ -96,7 +96,7 @@ pub(super) fn header(known: &Metadata, kind: EntryType) -> Header {
 
 fn append_folder(tar: &mut Builder<impl Write>, known: &Metadata, name: &Path) -> io::Result<()> {
     let mut header = header(known, EntryType::Directory);
-    // Who unpacks it must be able to write into it.
+    // The owner must be able to write into the folder when unpacking.
     header.set_mode(known.mode() & 0o777 | 0o700);
     tar.append_data(&mut header, name, io::empty())
 }
@@ -117,7 +117,7 @@ fn append_link(
     }
 }
 
-/// Opens what was a file when it was looked at, and may be a link or a pipe by now.
+/// Opens a regular file, which may have been replaced by a link or a pipe since it was listed.
 pub(super) fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let known = file.metadata()?;
@@ -153,7 +153,7 @@ fn append_file(
     Ok(())
 }
 
-/// As many bytes as the header says, whatever becomes of the file: what grows is cut, what shrinks or fails ends in zeros.
+/// Reads exactly as many bytes as the header says: files that grow are cut, and those that shrink or fail are filled with zeros.
 struct Exactly {
     file: File,
     left: u64,

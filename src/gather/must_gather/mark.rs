@@ -1,8 +1,8 @@
-//! How the container that gathers tells the container that uploads how it ended, through a folder that both mount.
+//! Tells the uploading container how the gathering container has ended, through a folder that both mount.
 //!
-//! INVARIANT: the lock is held from before it has its name until after the mark was written. So who finds the lock and gets
-//! it, shared, finds the mark; or the process that held it was killed, which frees the lock and leaves no mark. Nobody counts
-//! seconds, however long an image takes to pull, and no process namespace is shared.
+//! INVARIANT: the lock is held from before the lock file gets its name until after the mark was written. So a reader that finds the
+//! file and gets a shared lock either finds the mark, or the writer was killed, which frees the lock and leaves no mark. No
+//! timeout is needed, however long pulling an image takes, and no process namespace is shared.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -16,27 +16,27 @@ use tokio::sync::mpsc;
 
 const LOCK: &str = "gather.lock";
 const MARK: &str = "gather.json";
-/// How often the folder is looked at besides: for file systems that tell nobody of changes by others.
+/// How often the folder is also polled, for file systems that report no changes by other machines.
 const LOOK: Duration = Duration::from_secs(10);
-/// Bytes of a mark; one is a hundred long.
+/// The largest mark in bytes; a real one has a hundred.
 const MAX_MARK: u64 = 4_096;
 
-/// How a gathering ended.
+/// The result of a gathering.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ended {
-    /// What the command exited with; 128 and the signal where one ended it.
+    /// The exit code of the command; 128 plus the signal number if a signal ended it.
     pub code: i32,
-    /// Whether it was stopped because its time was over.
+    /// Whether it was stopped because of its time limit.
     pub timed_out: bool,
     pub finished: Timestamp,
 }
 
-/// Exit codes of commands that ran out of time: of `timeout`, and of a command that was killed.
+/// The exit codes of commands that ran out of time: that of `timeout`, and that of a killed command.
 const OUT_OF_TIME: [i32; 2] = [124, 137];
 
 impl Ended {
-    /// Whether what was gathered is worth keeping: all of it, or what there was time for.
+    /// Whether the results are used: the command succeeded, or ran out of time.
     pub fn is_kept(&self) -> bool {
         self.code == 0 || self.is_out_of_time()
     }
@@ -46,16 +46,16 @@ impl Ended {
     }
 }
 
-/// The side that gathers.
+/// The gathering side.
 #[derive(Debug)]
 pub struct Gathering {
     folder: PathBuf,
-    /// Held as long as this lives.
+    /// The lock is held until this is dropped.
     _lock: File,
 }
 
 impl Gathering {
-    /// Says that gathering has begun.
+    /// Marks that gathering has begun.
     ///
     /// # Errors
     /// When the folder cannot be written.
@@ -67,10 +67,10 @@ impl Gathering {
         Ok(Self { folder: folder.to_owned(), _lock: lock })
     }
 
-    /// Says how it ended.
+    /// Marks how it ended.
     ///
     /// # Errors
-    /// When the folder cannot be written: the other side then takes this one for killed.
+    /// When the folder cannot be written: the other side then assumes that this one was killed.
     pub fn end(self, ended: &Ended) -> io::Result<()> {
         let nameless = self.folder.join(format!("{MARK}.{}", std::process::id()));
         let mut file = File::create(&nameless)?;
@@ -80,7 +80,7 @@ impl Gathering {
     }
 }
 
-/// Why nobody says how a gathering ended.
+/// Why the result of a gathering is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum WaitError {
     #[error("the gathering was killed: it left no word of how it ended")]
@@ -96,7 +96,7 @@ pub enum WaitError {
 /// Waits until the gathering of `folder` has begun and has ended, however long that takes.
 ///
 /// # Errors
-/// [`WaitError`]; [`WaitError::Killed`] when its process is gone without a word.
+/// [`WaitError`]; [`WaitError::Killed`] when its process ended without a mark.
 pub async fn ended(folder: &Path) -> Result<Ended, WaitError> {
     let failed = |source| WaitError::Folder { folder: folder.to_owned(), source };
     begun(folder).await.map_err(failed)?;
@@ -112,15 +112,15 @@ pub async fn ended(folder: &Path) -> Result<Ended, WaitError> {
     }
 }
 
-/// Waits until there is a lock.
+/// Waits until the lock file exists.
 async fn begun(folder: &Path) -> io::Result<()> {
     let (tell, mut told) = mpsc::unbounded_channel();
     let told_of = move |_| {
-        // Nobody waits any more.
+        // The receiver may be gone.
         let _ = tell.send(());
     };
     let mut watcher = notify::recommended_watcher(told_of).map_err(io::Error::other)?;
-    // Watched before the first look, so that none comes between.
+    // The watch starts before the first check, so that no change is missed.
     watcher.watch(folder, RecursiveMode::NonRecursive).map_err(io::Error::other)?;
     while !tokio::fs::try_exists(folder.join(LOCK)).await? {
         let _ = tokio::time::timeout(LOOK, told.recv()).await;
@@ -143,7 +143,7 @@ mod tests {
             async move { ended(&folder).await }
         });
         let gathering = Gathering::begin(&folder).unwrap();
-        // As long as the lock is held nobody can say how it ended.
+        // The result is not known while the lock is held.
         assert!(!waiting.is_finished());
         let code = Ended { code: 3, ..WELL };
         gathering.end(&code).unwrap();

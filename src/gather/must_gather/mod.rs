@@ -1,13 +1,13 @@
-//! A must-gather: a folder that a command fills, and one archive of it that is sent to a support case.
+//! Implements must-gathers: a command fills a folder, and one archive of that is sent to a support case.
 //!
 //! ```text
 //!  container gather:  wrapper ─► command ─► output folder        container upload:  wait ─► bundle, or clean ─► upload::sftp
 //!                        └────────── mark: lock, then how it ended ──────────────────┘
 //! ```
 //!
-//! Decides how a command is run and ended, what tells the other container that it has, and what an archive holds of a folder.
-//! Uses nothing of ours but `obfuscate` and `telemetry`. Left to others: what the command collects, where the archive goes, and what a
-//! MustGather's status says.
+//! It runs and stops the command, signals its end to the other container, and writes the archive of the folder. It uses
+//! only `obfuscate` and `telemetry` of this crate. What the command collects, where the archive is sent, and what a MustGather's
+//! status says is decided elsewhere.
 
 pub mod bundle;
 pub mod clean;

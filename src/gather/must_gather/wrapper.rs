@@ -1,5 +1,5 @@
-//! Runs the command that gathers, whatever image it is of: its output goes on and into a log, its time is bounded, and how it
-//! ended is marked for the container that uploads.
+//! Runs a gathering command of any image: copies its output to a log, limits its time, and marks how it ended for the container
+//! that uploads.
 
 use std::fs::{self, File};
 use std::io::{self, PipeReader, Read as _, Write};
@@ -19,39 +19,39 @@ use tracing::{info, warn};
 
 use super::mark::{Ended, Gathering};
 
-/// The log of a command, in the folder that it fills.
+/// The log of the command, in the folder that it fills.
 pub const LOG: &str = "must-gather.log";
-/// Set for the command: whether somebody keeps its output already.
+/// An environment variable for the command that says that its output is logged already.
 pub const LOGGED: &str = "must_gather_log";
-/// How long a command has after SIGTERM; then it is killed, with all that it started.
+/// The time between SIGTERM and SIGKILL for the command and all its children.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long output is waited for behind the end of a command: who holds the pipe then was left behind by it.
+/// How long to wait for output after the command has ended: children that it left behind may keep the pipe open.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// What shells exit with for a command that is not there, and for one that cannot be run.
+/// The exit codes of shells for a command that does not exist, and for one that cannot be run.
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
-/// What is added to a signal.
+/// Added to the number of a signal in an exit code.
 const SIGNALLED: i32 = 128;
-/// Bytes of one read of the output.
+/// The size of the buffer for output in bytes.
 const BUFFER: usize = 64 * 1024;
 
-/// A command, and what is done around it.
+/// A command with its settings.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The folder that it fills.
     pub output: PathBuf,
-    /// Where its end is marked.
+    /// The folder where its end is marked.
     pub state: PathBuf,
-    /// How long it may take; for ever where there is none.
+    /// The time limit; None for no limit.
     pub limit: Option<Duration>,
 }
 
-/// Runs the command to its end, or until `stop`; how it ended is marked.
+/// Runs the command to its end, or until `stop`, and marks how it ended.
 ///
 /// # Errors
-/// When a folder cannot be written. That the command does not run is an end of its own: 126 or 127.
+/// When a folder cannot be written. A command that cannot be started has an exit code of its own: 126 or 127.
 pub async fn run(
     wanted: Wanted,
     stop: CancellationToken,
@@ -70,15 +70,15 @@ pub async fn run(
     Ok(ended)
 }
 
-/// A command under way.
+/// A running command.
 struct Running {
     group: Option<Pid>,
     exited: oneshot::Receiver<io::Result<ExitStatus>>,
-    /// Answers once the output has ended.
+    /// Completes when the output has ended.
     said: oneshot::Receiver<()>,
 }
 
-/// Starts the command in a group of its own, and who hands its output on. The code of one that cannot be run.
+/// Starts the command in a process group of its own, and a thread that copies its output. The inner error is its exit code.
 fn spawn(
     command: &[String],
     mut log: File,
@@ -100,7 +100,7 @@ fn spawn(
         Err(error) => {
             let line = format!("cannot run `{program}`: {error}\n");
             log.write_all(line.as_bytes())?;
-            // The log has it, whoever else does not.
+            // The line is in the log even if standard output is closed.
             let _ = out.write_all(line.as_bytes());
             return Ok(Err(if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN }));
         }
@@ -119,7 +119,7 @@ fn spawn(
     Ok(Ok(Running { group, exited, said }))
 }
 
-/// Hands output on, and keeps it. A disk that is full, or a reader that is gone, does not stop the command.
+/// Copies output to the log and to `out`. A full disk or a closed pipe does not stop the command.
 fn hand_on(mut reader: PipeReader, mut log: File, mut out: impl Write) {
     let mut buffer = vec![0; BUFFER];
     let (mut logs, mut tells) = (true, true);
@@ -138,7 +138,7 @@ fn hand_on(mut reader: PipeReader, mut log: File, mut out: impl Write) {
     }
 }
 
-/// The code of the command, and whether its time was over.
+/// Waits for the command; returns its exit code, and whether it ran out of time.
 async fn watch(mut running: Running, limit: Option<Duration>, stop: &CancellationToken) -> (i32, bool) {
     let over = async {
         match limit {
@@ -161,7 +161,7 @@ async fn watch(mut running: Running, limit: Option<Duration>, stop: &Cancellatio
         Some(status) => status,
         None => end(&mut running).await,
     };
-    // What it left running would go on for nobody.
+    // Children that it left behind are killed.
     signal(running.group, Signal::SIGKILL);
     if timeout(LAST_WORDS, running.said).await.is_err() {
         warn!("something that the command started still holds its output");
@@ -171,7 +171,7 @@ async fn watch(mut running: Running, limit: Option<Duration>, stop: &Cancellatio
 
 type Exited = Result<io::Result<ExitStatus>, oneshot::error::RecvError>;
 
-/// Asks the command to end, then ends it.
+/// Sends SIGTERM to the command, and SIGKILL later.
 async fn end(running: &mut Running) -> Exited {
     signal(running.group, Signal::SIGTERM);
     if let Ok(exited) = timeout(GRACE, &mut running.exited).await {
@@ -183,7 +183,7 @@ async fn end(running: &mut Running) -> Exited {
 
 fn signal(group: Option<Pid>, signal: Signal) {
     if let Some(group) = group {
-        // One that is gone needs no signal.
+        // The group may be gone already.
         let _ = killpg(group, signal);
     }
 }

@@ -1,7 +1,7 @@
-//! Addresses in text: where they stand, and which they are. Text is bytes here: logs are not always UTF-8.
+//! Finds addresses in text. Text is bytes here: logs are not always UTF-8.
 //!
-//! Patterns say what an address looks like; they are asked only where one can be. Each kind has a separator, and most separators of a
-//! text are told apart from those by the few bytes beside them: a pattern that begins with any digit would look twice at every byte.
+//! Regular expressions define what an address is; they run only where one can be. Each kind of address has a separator, and most other
+//! uses of these characters are ruled out by the few bytes beside them. Regular expressions that begin with any digit would be slower.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -12,11 +12,11 @@ use regex_automata::{Anchored, Input};
 
 use super::PatternError;
 
-/// A kind of address, and how it is written.
+/// A kind of address and its notation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Kind {
     V4,
-    /// As cloud providers write IPv4 addresses into the names of machines: `ip-10-0-0-1`.
+    /// IPv4 in host names, as cloud providers write it: `ip-10-0-0-1`.
     Dashed,
     V6,
     Mac,
@@ -40,7 +40,7 @@ pub enum Address {
     Mac([u8; 6]),
 }
 
-/// An address, and where it stands.
+/// An address with its position.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Found {
     pub range: Range<usize>,
@@ -52,18 +52,18 @@ pub struct Found {
 pub struct Finder {
     pattern: Regex,
     kinds: Vec<Kind>,
-    /// Whether each kind is asked for, by its number.
+    /// Whether each kind is searched, by its number.
     asked: [bool; 4],
 }
 
-/// Most bytes of an address in front of its first separator.
+/// The most bytes of an address before its first separator.
 const MAX_FIRST: usize = 4;
 
 impl Finder {
-    /// Where two kinds begin at the same place, the first of `kinds` is tried first.
+    /// Compiles the patterns. If two kinds match at the same position, the first of `kinds` is preferred.
     ///
     /// # Errors
-    /// [`PatternError`] when a pattern does not compile, which would be a fault of this program.
+    /// [`PatternError`] when a pattern does not compile, which would be a bug of this program.
     pub fn new(kinds: &[Kind]) -> Result<Self, PatternError> {
         let patterns: Vec<&str> = kinds.iter().map(|kind| kind.pattern()).collect();
         let pattern = Regex::new_many(&patterns).map_err(|error| PatternError(error.to_string()))?;
@@ -71,9 +71,9 @@ impl Finder {
         Ok(Self { pattern, kinds: kinds.to_vec(), asked })
     }
 
-    /// The first address in `text` that begins at `from` or behind it.
+    /// Returns the first address in `text` that begins at or after `from`.
     pub fn find(&self, text: &[u8], from: usize) -> Option<Found> {
-        // Nothing begins before `at`; separators before `separator` are none of an address that does.
+        // No address begins before `at`, or has its first separator before `separator`.
         let (mut at, mut separator) = (from, from);
         loop {
             separator = self.separator(text, separator)?;
@@ -84,7 +84,7 @@ impl Finder {
             if let Some(found) = read(kind, text, &range) {
                 return Some(found);
             }
-            // What looks like one and is none may begin with something that is none and end with something that is.
+            // A match that is not an address may still contain the beginning of one.
             at = match kind {
                 Kind::V4 => range.end,
                 Kind::Dashed | Kind::V6 | Kind::Mac => separator + 1,
@@ -93,9 +93,9 @@ impl Finder {
         }
     }
 
-    /// What looks like an address that begins at `from` or behind it and has its first separator at `separator`.
+    /// Returns a match that begins at or after `from` and has its first separator at `separator`.
     fn around(&self, text: &[u8], from: usize, separator: usize) -> Option<(Kind, Range<usize>)> {
-        // What stands in front of the first separator has none in it.
+        // The part before the first separator contains none.
         let front = text.get(from..separator).unwrap_or_default();
         let first =
             front.iter().rev().take(MAX_FIRST).take_while(|byte| byte.is_ascii_alphanumeric()).count();
@@ -105,7 +105,7 @@ impl Finder {
         })
     }
 
-    /// The next separator from `from` on that may be the first of an address.
+    /// Returns the next position from `from` on that may be the first separator of an address.
     fn separator(&self, text: &[u8], from: usize) -> Option<usize> {
         let [v4, dashed, v6, mac] = self.asked;
         let mut at = from;
@@ -124,7 +124,7 @@ impl Finder {
     }
 }
 
-// Whether the separator at `at` may be the first of an address of a kind. Every first one may.
+// Whether the separator at `at` may be the first of an address of a kind. True for every real first separator.
 
 fn begins_v4(text: &[u8], at: usize) -> bool {
     is(text, at.checked_sub(1), u8::is_ascii_digit) && dotted(text, at)
@@ -141,20 +141,20 @@ fn begins_v6(text: &[u8], at: usize) -> bool {
 
 fn begins_mac(text: &[u8], at: usize) -> bool {
     let hex = |at: Option<usize>| is(text, at, u8::is_ascii_hexdigit);
-    // Not a piece of something longer: a fingerprint has as many of these as it has bytes.
+    // Not part of something longer, such as a fingerprint.
     !is(text, at.checked_sub(3), continues_mac)
         && text.get(at + 3) == text.get(at)
         && [at.checked_sub(2), at.checked_sub(1), Some(at + 1), Some(at + 2)].into_iter().all(hex)
         && !is(text, at.checked_add(15), continues_mac)
 }
 
-/// Whether there is a byte at `at`, and it is so.
+/// Whether there is a byte at `at` that satisfies `so`.
 fn is(text: &[u8], at: Option<usize>, so: fn(&u8) -> bool) -> bool {
     at.and_then(|at| text.get(at)).is_some_and(so)
 }
 
-/// The next separator of any kind from `from` on. Some stand close together, as in a fingerprint, and are found before a search that
-/// takes many bytes at once has begun.
+/// Returns the next separator of any kind from `from` on. Close ones, as in a fingerprint, are found by a simple loop before
+/// the vectorised search starts.
 fn separator(text: &[u8], from: usize) -> Option<usize> {
     let rest = text.get(from..)?;
     let (near, far) = rest.split_at_checked(8).unwrap_or((rest, &[]));
@@ -166,8 +166,8 @@ fn continues_mac(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-')
 }
 
-/// Whether what stands in front of the colon at `at` can be the first group of an address: it is all of a word, and nothing with a colon
-/// goes on with it.
+/// Whether the text before the colon at `at` can be the first group of an address: it is a whole word, and no part of something with
+/// colons.
 fn ends_first_group(text: &[u8], at: usize) -> bool {
     let before = text.get(..at).unwrap_or_default();
     for (length, byte) in before.iter().rev().enumerate() {
@@ -181,12 +181,12 @@ fn ends_first_group(text: &[u8], at: usize) -> bool {
     true
 }
 
-/// How many bytes from `at` on are so; no more than `most`.
+/// Counts how many bytes from `at` on satisfy `so`, up to `most`.
 fn run(text: &[u8], at: usize, most: usize, so: fn(&u8) -> bool) -> usize {
     text.iter().skip(at).take(most).take_while(|byte| so(byte)).count()
 }
 
-/// Whether three groups of digits begin behind the dot at `at`, the last of any length.
+/// Whether three groups of digits follow the dot at `at`, the last of any length.
 fn dotted(text: &[u8], mut at: usize) -> bool {
     for _ in 0..2 {
         let digits = run(text, at + 1, 4, u8::is_ascii_digit);
@@ -198,7 +198,7 @@ fn dotted(text: &[u8], mut at: usize) -> bool {
     text.get(at + 1).is_some_and(u8::is_ascii_digit)
 }
 
-/// Whether the colons from `at` on are as many as an address has: two in a row, or six or seven; with a dotted end, six.
+/// Whether the number of colons from `at` on fits an address: two in a row, or six or seven; six with a dotted end.
 fn is_v6(text: &[u8], mut at: usize) -> bool {
     let mut colons = 0;
     while text.get(at) == Some(&b':') {
@@ -258,7 +258,7 @@ fn mac(text: &str) -> Option<[u8; 6]> {
 mod tests {
     use super::*;
 
-    /// What is found in a text, each as it is written there.
+    /// Returns the addresses in a text as they are written.
     fn found(text: &str) -> Vec<&str> {
         let finder = Finder::new(&[Kind::Mac, Kind::V6, Kind::V4, Kind::Dashed]).unwrap();
         let (mut at, mut all) = (0, Vec::new());
@@ -291,7 +291,7 @@ mod tests {
         }
     }
 
-    /// The same by the patterns alone, which look everywhere.
+    /// Does the same with the patterns alone, which search everywhere.
     fn by_patterns(finder: &Finder, text: &[u8], from: usize) -> Option<Found> {
         let mut at = from;
         while at <= text.len() {

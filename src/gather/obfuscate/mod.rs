@@ -1,12 +1,12 @@
-//! Obfuscation of network facts in an archive: the cluster's domain names become placeholders and IPv4 addresses
-//! become stand-ins of the same network, the same stand-in for the same address throughout one archive.
+//! Obfuscates network facts in an archive: the cluster's domain names become placeholders, and IPv4 addresses
+//! become others of the same network, the same one for the same address throughout an archive.
 //!
 //! Order per record: literal names in data and in the record's path, then addresses in data only. Text that only
 //! looks like an address (a version such as `1.2.3.4`) is rewritten too: nothing in an archive says which it is.
 //! IPv6 addresses and CIDR notations (`10.0.0.0/8`) are left alone.
 //!
-//! Archives of must-gathers are obfuscated by rules that somebody may give ([`rules`]): labels stand for addresses of every
-//! kind there ([`replace`]). Both find addresses by [`find`].
+//! Archives of must-gathers are obfuscated by rules that users may provide ([`rules`]): there, addresses of every kind are replaced by
+//! labels ([`replace`]). Both find addresses with [`find`].
 
 pub mod find;
 mod networks;
@@ -19,16 +19,16 @@ use find::{Address, Finder, Found, Kind};
 
 pub use networks::{Network, ParseNetworkError, Translation};
 
-/// What to hide, known before a gathering starts.
+/// What to hide; known before a gathering starts.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    /// Networks of the cluster; loopback is always added.
+    /// The networks of the cluster; loopback is always added.
     pub networks: Vec<Network>,
     pub base_domains: Vec<String>,
     pub api_hosts: Vec<String>,
 }
 
-/// One archive's obfuscator. Each archive gets its own, so no table outlives or leaks into another.
+/// The obfuscator of one archive. Each archive has its own, so that no table is shared between archives.
 #[derive(Debug)]
 pub struct Obfuscator {
     literals: Vec<(String, &'static str)>,
@@ -48,7 +48,7 @@ impl PatternError {
 
 impl Obfuscator {
     /// # Errors
-    /// [`PatternError`] when the address pattern does not compile, which would be a fault of this program.
+    /// [`PatternError`] when the address pattern does not compile, which would be a bug of this program.
     pub fn new(rules: &Rules) -> Result<Self, PatternError> {
         let Rules { networks, base_domains, api_hosts } = rules;
         let named = |names: &[String], stand_in| {
@@ -62,17 +62,17 @@ impl Obfuscator {
         Ok(Self { literals, addresses: Finder::new(&[Kind::V4])?, translation: Translation::new(networks) })
     }
 
-    /// A record's path with the literal names replaced.
+    /// Replaces the literal names in a record's path.
     pub fn path(&self, path: &str) -> String {
         self.literals.iter().fold(path.to_owned(), |path, (name, stand_in)| path.replace(name, stand_in))
     }
 
-    /// A record's data with names and addresses replaced.
+    /// Replaces names and addresses in a record's data.
     pub fn data(&mut self, data: &str) -> String {
         let named = self.path(data);
         let mut out = String::with_capacity(named.len());
         let mut done = 0;
-        // Octets over 255 and with leading zeros are no address and stay.
+        // Octets over 255 or with leading zeros are not addresses, and stay.
         while let Some(Found { range, address }) = self.addresses.find(named.as_bytes(), done) {
             let behind = named.as_bytes().get(range.end..).unwrap_or_default();
             let network = matches!(behind, [b'/', digit, ..] if digit.is_ascii_digit());
@@ -89,7 +89,7 @@ impl Obfuscator {
         out
     }
 
-    /// Original address to stand-in, for the cluster's own administrators.
+    /// Returns the original addresses with their stand-ins, for the cluster's own administrators.
     pub fn into_table(self) -> BTreeMap<String, String> {
         self.translation.into_table()
     }

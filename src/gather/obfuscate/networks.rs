@@ -1,4 +1,4 @@
-//! Networks and the table of stand-ins: which network an address belongs to and which host of it stands for it.
+//! Assigns stand-ins to addresses: finds the network of an address, and another host of it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -48,10 +48,10 @@ impl FromStr for Network {
     }
 }
 
-/// Stand-ins handed out so far.
+/// The stand-ins assigned so far.
 #[derive(Debug)]
 pub struct Translation {
-    /// Longest prefix first, so that the narrowest network that holds an address is the first one found.
+    /// Longest prefix first, so that the first match is the narrowest network with the address.
     pools: Vec<Pool>,
     table: BTreeMap<Ipv4Addr, Ipv4Addr>,
 }
@@ -71,7 +71,7 @@ impl Translation {
         Self { pools, table: BTreeMap::new() }
     }
 
-    /// The stand-in of an address: a network's own address stands for itself, an address of no known network
+    /// Returns the stand-in of an address: a network's own address stands for itself, an address of no known network
     /// becomes `0.0.0.0`.
     pub fn stand_in(&mut self, address: Ipv4Addr) -> Ipv4Addr {
         if let Some(known) = self.table.get(&address) {
@@ -94,7 +94,7 @@ impl Translation {
 }
 
 impl Pool {
-    /// The next host address; past the last one it starts again, so two addresses may then share a stand-in.
+    /// Returns the next host address; after the last one it starts again, so that two addresses may share a stand-in.
     fn next(&mut self) -> Ipv4Addr {
         self.handed_out = self.handed_out.wrapping_add(1) & !self.network.mask();
         Ipv4Addr::from(self.network.base | self.handed_out)

@@ -1,4 +1,4 @@
-//! Texts with what rules replace in them: addresses, domains, words, patterns; the same for the same throughout one archive.
+//! Replaces addresses, domains, words and patterns in texts by rules; equal matches have equal replacements within an archive.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -11,36 +11,36 @@ use super::PatternError;
 use super::find::{Address, Finder, Found, Kind};
 use super::rules::{Replace, What};
 
-/// Labels of one kind. An archive of a large cluster has some ten thousand addresses; behind so many each costs its memory and
-/// tells a reader nothing.
+/// The most labels of one kind. An archive of a large cluster has some ten thousand addresses; more labels would take memory and
+/// tell a reader nothing.
 const MAX_LABELS: usize = 1_000_000;
-/// Bytes of a text that gets a label of its own: what a pattern finds may be a whole line.
+/// The longest match in bytes that gets its own label: a pattern may match a whole line.
 const MAX_LABELLED: usize = 1_024;
-/// Bytes that are kept from one text to the next.
+/// The most bytes of a buffer that are kept for the next text.
 const MAX_SPARE: usize = 4 * 1024 * 1024;
-/// Bytes that a pattern of somebody else's may take when it is compiled.
+/// The largest size in bytes of a user's compiled pattern.
 const MAX_PATTERN: usize = 4 * 1024 * 1024;
 
-/// What rules have replaced, by kind.
+/// The number of replacements by kind.
 pub type Counts = BTreeMap<&'static str, u64>;
 
-/// One archive's replacements. Each archive gets its own, so no table outlives or leaks into another.
+/// The replacements of one archive. Each archive has its own, so that no table is shared between archives.
 #[derive(Debug)]
 pub struct Replacer {
     steps: Vec<Step>,
     given: Given,
     counts: Counts,
-    /// What the next step writes into: texts are long, and memory that is asked for anew has to be made.
+    /// The output buffer of the next step; texts are long, so allocating it each time would be slow.
     spare: Vec<u8>,
 }
 
-/// The numbers of the labels that were given.
+/// The labels assigned so far, by number.
 #[derive(Debug, Default)]
 struct Given {
-    /// As many in an archive as it has words, nearly: not by their texts.
+    /// Archives consist largely of addresses, so these are looked up by value and not by text.
     addresses: HashMap<Address, usize>,
     texts: HashMap<(&'static str, Vec<u8>), usize>,
-    /// How many there are of a kind.
+    /// The number of labels of each kind.
     last: BTreeMap<&'static str, usize>,
 }
 
@@ -55,17 +55,17 @@ struct Step {
 #[derive(Debug)]
 enum Find {
     Addresses(Finder),
-    /// Texts by the number of the pattern that finds them, with what each becomes.
+    /// Strings with their replacements, by the number of the matching pattern.
     Texts(Regex, Vec<String>),
     Domains(Regex),
     Pattern(Regex),
 }
 
 impl Replacer {
-    /// Replaces as `rules` say, one after the other; `domains` are those of the cluster, for rules that name none.
+    /// Prepares `rules`, which are applied one after the other; `domains` are those of the cluster, for rules that name none.
     ///
     /// # Errors
-    /// [`PatternError`] for a pattern that does not compile.
+    /// [`PatternError`] for an invalid pattern.
     pub fn new(rules: &[Replace], domains: &[String]) -> Result<Self, PatternError> {
         let mut steps = Vec::new();
         for Replace { what, consistent, in_paths, in_contents } in rules {
@@ -87,23 +87,23 @@ impl Replacer {
         Ok(Self { steps, given: Given::default(), counts: Counts::new(), spare: Vec::new() })
     }
 
-    /// A path with what is replaced in paths. A part of it stays a part.
+    /// Replaces in a path. Its components stay separate.
     pub fn path(&mut self, path: &str) -> String {
         let replaced = self.replaced(path.as_bytes().to_vec(), |step| step.in_paths);
         String::from_utf8_lossy(&replaced).into_owned()
     }
 
-    /// Contents with what is replaced in contents. What is to be found has to stand in one piece.
+    /// Replaces in contents. A match must be within one call.
     pub fn contents(&mut self, text: Vec<u8>) -> Vec<u8> {
         self.replaced(text, |step| step.in_contents)
     }
 
-    /// What was replaced so far, by kind.
+    /// Returns the number of replacements so far by kind.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Original to label, for whoever has the originals.
+    /// Returns the originals with their labels, for those who may see the originals.
     pub fn into_table(self) -> BTreeMap<String, String> {
         let Given { addresses, texts, .. } = self.given;
         let label = |kind, number| {
@@ -136,14 +136,14 @@ impl Replacer {
     }
 }
 
-/// Longer texts first: one may begin with another.
+/// Sorts longer strings first, since one may be a prefix of another.
 fn longest(texts: &BTreeMap<String, String>) -> impl Iterator<Item = (&str, &str)> {
     let mut all: Vec<_> = texts.iter().map(|(from, to)| (from.as_str(), to.as_str())).collect();
     all.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
     all.into_iter()
 }
 
-/// A pattern for each of `texts` as it stands; for domains, in any case and not as a part of a longer name's label.
+/// Creates a pattern that matches the literals `texts`; with `domains`, ignoring case and only at label boundaries.
 fn literal<'t>(texts: impl Iterator<Item = &'t str>, domains: bool) -> Result<Option<Regex>, PatternError> {
     let mut texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
     if domains {
@@ -159,13 +159,13 @@ fn literal<'t>(texts: impl Iterator<Item = &'t str>, domains: bool) -> Result<Op
     if patterns.is_empty() { Ok(None) } else { compiled(&patterns).map(Some) }
 }
 
-/// A pattern that finds `text` as it stands.
+/// Escapes `text` for a pattern.
 fn escaped(text: &str) -> String {
     let sign = |c: char| if c.is_ascii_punctuation() { format!("\\{c}") } else { c.to_string() };
     text.chars().map(sign).collect()
 }
 
-/// Patterns over bytes, line by line: what is looked through need not be UTF-8.
+/// Compiles patterns for bytes, line by line: the input need not be UTF-8.
 fn compiled(patterns: &[String]) -> Result<Regex, PatternError> {
     let config = Config::new().utf8_empty(false).nfa_size_limit(Some(MAX_PATTERN));
     Regex::builder()
@@ -176,10 +176,10 @@ fn compiled(patterns: &[String]) -> Result<Regex, PatternError> {
 }
 
 impl Find {
-    /// Writes `text` into `out` with what stands for that which is found in it; says whether anything does.
+    /// Writes `text` to `out` with replacements; returns whether there are any.
     fn replace(&self, text: &[u8], out: &mut Vec<u8>, labels: &mut Labels<'_>) -> bool {
         out.clear();
-        // What is in front of `done` is written; nothing more is found in front of `from`.
+        // Everything before `done` is written; the next search starts at `from`.
         let (mut done, mut from) = (0, 0);
         while let Some((range, found)) = self.find(text, from) {
             from = range.end.max(range.start + 1);
@@ -203,7 +203,7 @@ impl Find {
         true
     }
 
-    /// The next place from `from` on, and what stands there.
+    /// Returns the next match from `from` on.
     fn find(&self, text: &[u8], from: usize) -> Option<(std::ops::Range<usize>, Hidden<'_>)> {
         if from > text.len() {
             return None;
@@ -227,13 +227,13 @@ impl Find {
     }
 }
 
-/// What was found, by how it is hidden.
+/// A match, with how it is hidden.
 #[derive(Clone, Copy)]
 enum Hidden<'f> {
     Address(Address),
-    /// With what stands for it.
+    /// A string with a fixed replacement.
     Word(&'f str),
-    /// Of this kind.
+    /// A string that gets a label of this kind.
     Text(&'static str),
 }
 
@@ -243,7 +243,7 @@ const MAC: &str = "MAC addresses";
 const DOMAIN: &str = "domains";
 const PATTERN: &str = "patterns";
 
-/// Labels that were given, and whether they are given.
+/// The table of labels, and the settings for assigning them.
 struct Labels<'l> {
     given: &'l mut Given,
     counts: &'l mut Counts,
@@ -255,7 +255,7 @@ impl Labels<'_> {
         *self.counts.entry(kind).or_default() += 1;
     }
 
-    /// Writes what stands for `original`; not, and nothing, where that says nothing about a network.
+    /// Writes the replacement of `original`; returns false and writes nothing for addresses that reveal nothing.
     fn write(&mut self, found: Hidden<'_>, original: &[u8], out: &mut Vec<u8>) -> bool {
         match found {
             Hidden::Address(address) => return self.address(address, out),
@@ -311,7 +311,7 @@ impl Labels<'_> {
         self.count(kind);
         let mut number = None;
         if self.consistent && original.len() <= MAX_LABELLED {
-            // Domains are the same in any case.
+            // Domains are compared ignoring case.
             let text = if kind == DOMAIN { original.to_ascii_lowercase() } else { original.to_vec() };
             let key = (kind, text);
             number = self.given.texts.get(&key).copied();
@@ -326,7 +326,7 @@ impl Labels<'_> {
         }
     }
 
-    /// The number of another label of this kind; none where there are too many.
+    /// Returns the number of a new label of this kind; None if there are too many.
     fn number(&mut self, kind: &'static str) -> Option<usize> {
         let last = self.given.last.entry(kind).or_default();
         if *last >= MAX_LABELS {
@@ -337,7 +337,7 @@ impl Labels<'_> {
     }
 }
 
-/// An address's kind, and how it is written in tables.
+/// Returns the kind of an address, and its notation in tables.
 fn written(address: Address) -> (&'static str, String) {
     match address {
         Address::V4(address) => (V4, address.to_string()),
@@ -346,8 +346,8 @@ fn written(address: Address) -> (&'static str, String) {
     }
 }
 
-/// Writes what stands for the original of this number: as the tools of readers know it. Not by what formats anything: an archive may
-/// be made of little else.
+/// Writes the label with this number, in the format that readers' tools know. It does not use the formatting machinery, because an
+/// archive may consist largely of labels.
 fn label(kind: &str, number: usize, out: &mut Vec<u8>) {
     let (before, behind): (&str, &str) = match kind {
         V4 => ("x-ipv4-", "-x"),

@@ -1,6 +1,6 @@
-//! The file of rules for must-gathers, as the tool `must-gather-clean` reads it: what is replaced, what is left out.
+//! Parses the file of obfuscation rules for must-gathers, in the format of the tool `must-gather-clean`: what is replaced, what is omitted.
 //!
-//! A rule that is not known is refused: it would be taken to be followed.
+//! An unknown rule is an error: otherwise users would assume that it is followed.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// Why a file of rules is none.
+/// Why a file of rules is invalid.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum RulesError {
     #[error("the rules are not YAML as this program knows it: {0}")]
     Syntax(#[from] FileError),
-    /// In which list of the file, and as which of its items.
+    /// The list in the file, and the index of the invalid rule.
     #[error("config.{list}[{at}]: {why}")]
     Rule { list: &'static str, at: usize, why: RuleError },
 }
 
-/// Why a text is no file of rules.
+/// Why a text is not a file of rules.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum FileError {
     #[error(transparent)]
@@ -28,12 +28,12 @@ pub enum FileError {
     Documents,
     #[error("{}:{}: key `{}` is already set in this map", .0.position.line, .0.position.column, .0.key)]
     Duplicate(Duplicate),
-    /// Members that are missing, not known or of another type.
+    /// A field is missing, unknown or has the wrong type.
     #[error("{0}")]
     Form(String),
 }
 
-/// Why a rule cannot be followed.
+/// Why a rule is invalid.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum RuleError {
     #[error("{field} `{found}` is not known: {known}")]
@@ -50,7 +50,7 @@ pub enum RuleError {
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ruleset {
-    /// Replaced one after the other, in this order.
+    /// Replacements, applied in this order.
     pub replace: Vec<Replace>,
     pub omit: Vec<Omit>,
 }
@@ -59,7 +59,7 @@ pub struct Ruleset {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replace {
     pub what: What,
-    /// Whether the same always becomes the same, so that a reader can follow it; else it becomes `x`.
+    /// Whether equal matches have equal replacements, so that a reader can follow them; otherwise they become `x`.
     pub consistent: bool,
     pub in_paths: bool,
     pub in_contents: bool,
@@ -69,29 +69,29 @@ pub struct Replace {
 pub enum What {
     Ip,
     Mac,
-    /// These domains; those of the cluster where none is named.
+    /// These domains; those of the cluster if there are none.
     Domains(Vec<String>),
-    /// Texts, each with what it becomes.
+    /// Strings with their replacements.
     Texts(BTreeMap<String, String>),
     Regex(String),
 }
 
-/// What is left out.
+/// What is omitted.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Omit {
-    /// Files that hold objects of a kind, in one of these namespaces where any is named.
+    /// Files that contain objects of a kind, in one of these namespaces if there are any.
     Kubernetes {
         kind: String,
         api_version: Option<String>,
         namespaces: Vec<String>,
     },
-    /// Files whose path below the folder matches, each part by itself.
+    /// Files whose relative path matches a glob.
     File(String),
     Links,
 }
 
 impl Ruleset {
-    /// What is done where nobody says: addresses and the cluster's domains become labels, Secrets and ConfigMaps are left out.
+    /// Returns the default rules: addresses and the cluster's domains become labels, Secrets and ConfigMaps are omitted.
     #[must_use]
     pub fn usual() -> Self {
         let replace = |what| Replace { what, consistent: true, in_paths: true, in_contents: true };
@@ -106,10 +106,10 @@ impl Ruleset {
         }
     }
 
-    /// Reads a file of rules.
+    /// Parses a file of rules.
     ///
     /// # Errors
-    /// [`RulesError`] for what is no such file, and for rules that this program does not know.
+    /// [`RulesError`] for a malformed file, and for unknown rules.
     pub fn parse(text: &str) -> Result<Self, RulesError> {
         let Config { obfuscate, omit, _seed: _ } = read(text)?.config;
         Ok(Self {
@@ -119,7 +119,7 @@ impl Ruleset {
     }
 }
 
-/// All rules of a list, or the first that cannot be followed.
+/// Converts all rules of a list, or returns the first error.
 fn each<T, R>(
     list: &'static str,
     rules: Vec<T>,
@@ -141,7 +141,7 @@ fn read(text: &str) -> Result<File, FileError> {
     serde_json::from_value(value).map_err(|error| FileError::Form(error.to_string()))
 }
 
-/// All that rules say are texts, `1` and `yes` as well: the tool reads what is no text into one.
+/// Converts scalars in rules, such as `1` and `yes`, to strings, as the tool does.
 fn make_texts(value: &mut Value) {
     match value {
         Value::Bool(_) | Value::Number(_) => *value = Value::String(value.to_string()),
@@ -164,7 +164,7 @@ struct Config {
     obfuscate: Vec<ReplaceText>,
     #[serde(default)]
     omit: Vec<OmitText>,
-    /// Chooses among pet names of another tool's replacements; there are none here.
+    /// Seeds random names in the tool's replacements; this program has none.
     #[serde(default, rename = "randSeed")]
     _seed: IgnoredAny,
 }

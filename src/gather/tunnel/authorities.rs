@@ -1,4 +1,4 @@
-//! Whom a client under TLS trusts: the authorities of the system, and those of a file.
+//! Loads the authorities that TLS clients trust: those of the system, and those of a file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ pub enum TransportSetupError {
     Tls(#[from] rustls::Error),
 }
 
-/// A client's side of TLS that trusts the system's CAs and those of the PEM file `extra_ca`.
+/// Creates a TLS client configuration that trusts the system's CAs and those of the PEM file `extra_ca`.
 ///
 /// # Errors
-/// [`TransportSetupError`] when the file holds no certificate or no CA is known at all.
+/// [`TransportSetupError`] when the file has no certificate, or no CA is known at all.
 pub fn client_tls(extra_ca: Option<&Path>) -> Result<Arc<ClientConfig>, TransportSetupError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)

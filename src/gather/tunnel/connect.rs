@@ -1,4 +1,4 @@
-//! The way to a server: looked up, its addresses looked at, connected to as they were looked at; or asked for at a proxy.
+//! Connects to a server: resolves its name, checks the addresses and connects to one of those; or uses a proxy.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,25 +18,25 @@ use tokio_rustls::TlsConnector;
 use super::{Addresses, Host, Proxy, ProxyError, TunnelError};
 use crate::telemetry::{Outside, Secrets};
 
-/// Bytes of a proxy's answer up to the empty line.
+/// The most bytes of a proxy's response up to the empty line.
 const MAX_HEAD: u64 = 16 * 1024;
 
-/// Anything that carries bytes both ways.
+/// A bidirectional byte stream.
 pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
 
-/// How long each part of connecting may take.
+/// The timeouts of the steps of connecting.
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
-    /// For a lookup, and for one address to take a connection.
+    /// For name resolution, and for a TCP connection to one address.
     pub connect: Duration,
-    /// For TLS with a proxy.
+    /// For the TLS handshake with a proxy.
     pub handshake: Duration,
-    /// For a proxy to answer, which connects before it does.
+    /// For the response of a proxy, which connects to the server first.
     pub answer: Duration,
 }
 
-/// A proxy, and how to speak to it.
+/// A proxy, with its TLS configuration.
 #[derive(Clone, Debug)]
 pub struct Hop {
     proxy: Proxy,
@@ -44,28 +44,28 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// `tls` is asked for where the proxy speaks it.
+    /// Creates a hop; `tls` is called if the proxy uses TLS.
     ///
     /// # Errors
-    /// What `tls` fails with.
+    /// The errors of `tls`.
     pub fn new<E>(proxy: Proxy, tls: impl FnOnce() -> Result<Arc<ClientConfig>, E>) -> Result<Self, E> {
         let tls = proxy.tls.then(tls).transpose()?;
         Ok(Self { proxy, tls })
     }
 }
 
-/// A way to a server.
+/// How to reach a server.
 #[derive(Debug)]
 pub struct Route<'r> {
     pub host: &'r Host,
-    /// By whom, if not straight.
+    /// The proxy, if any.
     pub hop: Option<&'r Hop>,
     pub addresses: &'r Addresses,
     pub waits: Waits,
 }
 
 impl Route<'_> {
-    /// A connection to the host.
+    /// Opens a connection to the host.
     ///
     /// # Errors
     /// [`TunnelError`]: nothing was sent to the host then.
@@ -93,7 +93,7 @@ impl Route<'_> {
         self.asked(stream, proxy).await
     }
 
-    /// Connects to the first address of `host` that may be and takes a connection.
+    /// Connects to the first permitted address of `host` that accepts a connection.
     async fn dial(&self, host: &Host) -> Result<TcpStream, TunnelError> {
         let within = self.waits.connect;
         let timed_out = |what| TunnelError::TimedOut { host: host.to_string(), what, within };
@@ -109,7 +109,7 @@ impl Route<'_> {
             }
             last = match timeout(within, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => {
-                    // What is written is written whole; what is small is an answer that somebody waits for.
+                    // Writes are whole messages; small ones must not be delayed.
                     let _ = stream.set_nodelay(true);
                     return Ok(stream);
                 }
@@ -120,7 +120,7 @@ impl Route<'_> {
         Err(last)
     }
 
-    /// Asks `proxy`, at the other end of `stream`, for a connection to the host.
+    /// Requests a connection to the host from `proxy` over `stream`.
     async fn asked(
         &self,
         mut stream: impl Stream + 'static,
@@ -135,7 +135,7 @@ impl Route<'_> {
         let exchange = async {
             stream.write_all(request.as_bytes()).await?;
             stream.flush().await?;
-            // What stands behind the head is the server's greeting already: the reader keeps it.
+            // Bytes after the headers are the server's greeting: the reader keeps them.
             let mut stream = BufReader::new(stream);
             let head = head(&mut stream).await?;
             Ok::<_, io::Error>((stream, head))
@@ -167,12 +167,12 @@ fn failed(host: &Host, address: SocketAddr, error: &io::Error, within: Duration)
     }
 }
 
-/// The login as it is sent.
+/// Returns the login in base64, as it is sent.
 fn basic(proxy: &Proxy) -> Option<String> {
     proxy.login.as_ref().map(|(user, password)| go::base64::encode(format!("{user}:{password}")))
 }
 
-/// The lines of an answer up to the empty one, at most [`MAX_HEAD`] bytes of them.
+/// Reads the lines of a response up to the empty one, at most [`MAX_HEAD`] bytes.
 async fn head(stream: &mut BufReader<impl Stream>) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut bounded = stream.take(MAX_HEAD);

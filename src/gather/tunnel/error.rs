@@ -1,11 +1,11 @@
-//! Why there is no connection. No text holds the login of a proxy: what a proxy said is an [`Outside`].
+//! Defines why a connection fails. No message contains the login of a proxy: a proxy's own text is an [`Outside`].
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use crate::telemetry::Outside;
 
-/// What is wrong with a proxy, or with what it answers.
+/// Why a proxy cannot be used, or refused.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum ProxyError {
     #[error("the proxy is not given as http://host:port or https://host:port")]
@@ -23,11 +23,11 @@ pub enum ProxyError {
 }
 
 impl ProxyError {
-    /// Whether the same may go well later.
+    /// Whether a later attempt may succeed.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Silent { .. } => true,
-            // Those of a proxy that has no way to the server at this moment.
+            // The proxy cannot reach the server at the moment.
             Self::Refused { code, .. } => *code >= 500,
             Self::NotAUrl | Self::Login { .. } | Self::NotHttp { .. } => false,
         }

@@ -1,12 +1,12 @@
-//! Which server: a name or an address, and a port.
+//! Parses the name or address of a server, with its port.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// Longest name that DNS knows.
+/// The longest DNS name.
 const MAX_NAME: usize = 253;
 
-/// Where a server is: a name or an address without brackets, and the port.
+/// A server: a name or an address without brackets, and the port.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Host {
     name: String,
@@ -26,7 +26,7 @@ impl Host {
         self.port
     }
 
-    /// Reads `name`, `name:port`, `address`, `[address]:port` or an address of IPv6 as it is; `port` is that of whoever names none.
+    /// Parses `name`, `name:port`, `address`, `[address]:port` or a plain IPv6 address; `port` is the default port.
     ///
     /// # Errors
     /// [`HostError`] for anything else.
@@ -62,7 +62,7 @@ impl Host {
 }
 
 impl fmt::Display for Host {
-    /// As in the authority of a URL.
+    /// Formats the host as in the authority of a URL.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name.contains(':') {
             true => write!(f, "[{}]:{}", self.name, self.port),

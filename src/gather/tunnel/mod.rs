@@ -1,13 +1,13 @@
-//! A connection to a server that archives go to: straight, or through a proxy that is asked to `CONNECT`, in the clear or under TLS.
+//! Connects to servers that receive archives: directly, or through a proxy with `CONNECT`, with or without TLS to the proxy.
 //!
 //! ```text
 //!  Proxies ──► Proxy? ──► Route::open ──┬─ look up the server ─► each address: may it be? ─► TCP ──────────► Stream
 //!  (settings, by layers)                └─ look up the proxy ──► each address: may it be? ─► TCP (─► TLS) ─► CONNECT ──► Stream
 //! ```
 //!
-//! Decides which proxy leads where (`proxy`), which addresses may be connected to and asked for (`reach`), whom to trust besides
-//! the system's authorities (`authorities`). Uses nothing of ours but `telemetry` and `outside`. Left to others: what is
-//! spoken over a connection (HTTP under TLS, SSH), and when there is another attempt.
+//! It decides which proxy is used (`proxy`), which addresses may be connected to and requested (`reach`), and which authorities are
+//! trusted besides the system's (`authorities`). It uses only `telemetry` and `outside` of this crate. The protocol on a
+//! connection (HTTP with TLS, SSH) and retries are left to callers.
 
 mod authorities;
 mod connect;

@@ -1,4 +1,4 @@
-//! Which proxy leads to a server, if any: settings of several layers, each value by itself, and the list of hosts that are
+//! Selects the proxy for a server, if any: settings of several layers, each value separately, and the list of hosts that are
 //! reached without one. What is sent to a proxy is decided by `connect`.
 
 use std::fmt;
@@ -7,14 +7,14 @@ use std::net::IpAddr;
 use super::reach::{Spelled, spelled};
 use super::{Host, ProxyError};
 
-/// Ports of proxies whose URL names none: in the clear, and under TLS.
+/// The default ports of proxy URLs without TLS and with TLS.
 type Ports = (u16, u16);
-/// As the uploads of must-gathers always had them.
+/// The defaults for uploads of must-gathers.
 const SQUID: Ports = (3128, 3129);
-/// As Go has them, which the Insights operator is written in.
+/// The defaults of Go, in which the Insights operator is written.
 const WEB: Ports = (80, 443);
 
-/// Proxy settings as environments have them; empty is unset. URLs may hold passwords, so they show themselves to nobody.
+/// Proxy settings as in environment variables; empty means unset. URLs may contain passwords, so `Debug` hides them.
 #[derive(Clone, Default, Eq, PartialEq)]
 pub struct Proxies {
     pub http: String,
@@ -29,7 +29,7 @@ impl fmt::Debug for Proxies {
 }
 
 impl Proxies {
-    /// Each value from the first of `layers` that has it.
+    /// Takes each value from the first of `layers` that has it.
     #[must_use]
     pub fn layered<'l>(layers: impl IntoIterator<Item = &'l Self>) -> Self {
         let mut found = Self::default();
@@ -45,7 +45,7 @@ impl Proxies {
         found
     }
 
-    /// Those of an environment: in lower case, else in upper case.
+    /// Reads the environment variables: in lower case, or else in upper case.
     #[must_use]
     pub fn environment(read: impl Fn(&str) -> Option<String>) -> Self {
         let of = |name: &str| {
@@ -55,7 +55,7 @@ impl Proxies {
         Self { http: of("http_proxy"), https: of("https_proxy"), none: of("no_proxy") }
     }
 
-    /// The proxy that leads to the SFTP server `host`: that for HTTPS before that for HTTP, none for a host of the list.
+    /// Returns the proxy for the SFTP server `host`: that for HTTPS, or else that for HTTP; none for a listed host.
     ///
     /// # Errors
     /// [`ProxyError::NotAUrl`], which quotes nothing of the URL.
@@ -64,8 +64,8 @@ impl Proxies {
         self.by(url, host, SQUID)
     }
 
-    /// The proxy that leads to `host` of a URL, `secure` where that is https, as Go chooses it: the one for its scheme, and none for a
-    /// host of the list or for one's own machine.
+    /// Returns the proxy for `host` of an https URL (`secure`) or an http URL, as Go does: the one for the scheme, and none for a
+    /// listed host or for this machine.
     ///
     /// # Errors
     /// [`ProxyError::NotAUrl`], which quotes nothing of the URL.
@@ -84,7 +84,7 @@ impl Proxies {
     }
 }
 
-/// Whether a host is the machine that asks: to a proxy the same words would be another machine.
+/// Whether a host is this machine: for a proxy the same name would mean the proxy itself.
 fn is_own_machine(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let bare = lower.strip_suffix('.').unwrap_or(&lower);
@@ -93,8 +93,8 @@ fn is_own_machine(name: &str) -> bool {
         || matches!(spelled(bare), Spelled::Address(address) if address.is_loopback())
 }
 
-/// Whether an entry of the list covers `host`: `*`, an address, a network, a domain with all below it, or only what is below
-/// it where it begins with a dot; a port narrows it.
+/// Whether an entry of the list matches `host`: `*`, an address, a network, a domain with its subdomains, or with a leading dot
+/// only its subdomains; a port restricts the match.
 fn spares(entry: &str, host: &Host) -> bool {
     let entry = entry.to_ascii_lowercase();
     let name = host.name().to_ascii_lowercase();
@@ -116,7 +116,7 @@ fn spares(entry: &str, host: &Host) -> bool {
     }
 }
 
-/// What stands before `:port`.
+/// Returns the part before `:port`.
 fn with_port(entry: &str, port: u16) -> Option<&str> {
     let (front, behind) = entry.rsplit_once(':')?;
     (behind.parse() == Ok(port)).then_some(front)
@@ -137,12 +137,12 @@ fn in_network(entry: &str, address: IpAddr) -> Option<bool> {
     Some(leading(network) == leading(address))
 }
 
-/// A proxy that is asked to `CONNECT`.
+/// A proxy for `CONNECT` requests.
 #[derive(Clone, Eq, PartialEq)]
 pub struct Proxy {
     pub(super) tls: bool,
     pub(super) host: Host,
-    /// User and password, decoded.
+    /// User and password, percent-decoded.
     pub(super) login: Option<(String, String)>,
 }
 
@@ -153,7 +153,7 @@ impl fmt::Debug for Proxy {
 }
 
 impl Proxy {
-    /// Whether proxies are written so.
+    /// Checks that a text is a proxy URL.
     ///
     /// # Errors
     /// [`ProxyError::NotAUrl`], which quotes nothing of the text.
@@ -161,8 +161,8 @@ impl Proxy {
         Self::parse(url, WEB).map(drop).ok_or(ProxyError::NotAUrl)
     }
 
-    /// `[http[s]://][user[:password]@]host[:port][/]`. A password may hold what URLs would have encoded: the last `@` ends
-    /// the login, and the first `:` of it the user.
+    /// Parses `[http[s]://][user[:password]@]host[:port][/]`. A password may contain characters that URLs should encode: the last `@`
+    /// ends the login, and its first `:` ends the user.
     fn parse(url: &str, ports: Ports) -> Option<Self> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
         let tls = match scheme.to_ascii_lowercase().as_str() {
@@ -186,7 +186,7 @@ impl Proxy {
     }
 }
 
-/// `%40` as `@`; a sign that begins no such number stands for itself.
+/// Percent-decodes a text; a `%` without a hexadecimal number stands for itself.
 fn decoded(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

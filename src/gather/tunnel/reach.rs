@@ -1,7 +1,7 @@
-//! Which addresses uploads may go to: public ones, and those that were allowed, however they are spelled.
+//! Decides which addresses uploads may go to: public ones, and those that were allowed, in any notation.
 //!
-//! Whoever may configure an upload or a proxy, or answers for a name, could otherwise have the token and an archive sent to what only
-//! this machine or its proxy reaches: metadata services, other Pods, itself.
+//! Otherwise, anybody who may configure an upload or a proxy, or who controls a DNS name, could have the token and an archive sent to
+//! services that only this machine or its proxy can reach: metadata services, other Pods, itself.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -57,9 +57,9 @@ impl Reach {
 /// Which addresses may be reached.
 #[derive(Clone, Debug)]
 pub enum Addresses {
-    /// Whatever there is: who names the server is trusted with that.
+    /// All addresses: the server was named by a trusted user.
     All,
-    /// Public ones, and these.
+    /// Public addresses, and these.
     PublicAnd(Arc<[Reach]>),
 }
 
@@ -73,7 +73,7 @@ impl Addresses {
         }
     }
 
-    /// Whether a proxy may be asked for `host`: an address has to be one of these. What a name stands for only the proxy knows.
+    /// Whether a proxy may be asked for `host`: an address must be permitted. Names are resolved by the proxy alone.
     pub(super) fn let_a_proxy_reach(&self, host: &Host) -> Result<(), TunnelError> {
         let Self::PublicAnd(_) = self else { return Ok(()) };
         let name = host.name().to_owned();
@@ -88,15 +88,15 @@ impl Addresses {
     }
 }
 
-/// What a host is.
+/// How a host is written.
 pub(super) enum Spelled {
     Name,
     Address(IpAddr),
-    /// It ends in a number as no name does, and is no address.
+    /// It ends in a number, so it is no name, but it is not a valid address either.
     Nothing,
 }
 
-/// Reads addresses as C libraries do, for a proxy's may: `127.1`, `2130706433`, `0x7f.0.0.1` and `0177.0.0.1` are 127.0.0.1.
+/// Parses addresses like C libraries, as a proxy may: `127.1`, `2130706433`, `0x7f.0.0.1` and `0177.0.0.1` are 127.0.0.1.
 pub(super) fn spelled(host: &str) -> Spelled {
     if let Ok(address) = host.parse::<IpAddr>() {
         return Spelled::Address(address.to_canonical());
@@ -122,7 +122,7 @@ pub(super) fn spelled(host: &str) -> Spelled {
     address.map_or(Spelled::Nothing, |address| Spelled::Address(address.into()))
 }
 
-/// Hexadecimal, octal or decimal, as C has it.
+/// Parses a hexadecimal, octal or decimal number, as in C.
 fn number(text: &str) -> Option<u32> {
     let lower = text.to_ascii_lowercase();
     let (digits, radix) = match lower.strip_prefix("0x") {
@@ -137,7 +137,7 @@ fn number(text: &str) -> Option<u32> {
     plain.then(|| u32::from_str_radix(digits, radix).ok()).flatten()
 }
 
-/// Whether an address is one of the public internet.
+/// Whether an address is on the public internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -147,7 +147,7 @@ fn is_public(address: IpAddr) -> bool {
 
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let kept_back = match address.octets() {
-        // This network, carriers' own, protocol assignments, benchmarks, reserved and broadcast.
+        // This network, protocol assignments, benchmarks, reserved and broadcast; carriers' networks follow.
         [0, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] | [240..=255, ..] => true,
         [100, second, ..] => (64..128).contains(&second),
         _ => false,
@@ -159,12 +159,12 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
         || address.is_multicast())
 }
 
-/// An address that leads to one of IPv4 is as public as that.
+/// Whether an IPv6 address is public; one that embeds an IPv4 address is public if that is.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let of = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match address.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => is_public_v4(of(high, low)),
-        // Global unicast, but for Teredo, which leads to an address that is written otherwise.
+        // Global unicast, except Teredo, which embeds addresses in another form.
         [0x2001, 0, ..] => false,
         [first, ..] => first & 0xe000 == 0x2000,
     }

@@ -1,16 +1,16 @@
-//! How many exchanges with the service are under way at a time. Each costs a connection and buffers on its way, and a service
-//! that answers slowly keeps them: what is bounded here does not grow with the number of archives that wait.
+//! Limits how many exchanges with the service run at a time. Each needs a connection and buffers, and a slow service keeps them
+//! busy: with the limit, they do not grow with the number of waiting archives.
 
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Uploads at a time: enough to fill a line, and a megabyte each at most while the service takes nothing.
+/// Uploads at a time: enough to fill a line; each buffers a megabyte at most while the service accepts nothing.
 const UPLOADS_AT_ONCE: usize = 8;
-/// Questions at a time, of which an answer may take 8 MiB. They have turns of their own, so that no question waits for uploads.
+/// Queries at a time; a response may have 8 MiB. They have their own limit, so that no query waits for uploads.
 const QUESTIONS_AT_ONCE: usize = 4;
 
-/// Turns of exchanges; clones share them.
+/// The permits for exchanges; clones share them.
 #[derive(Clone, Debug)]
 pub struct ConcurrencyLimit {
     uploads: Arc<Semaphore>,
@@ -27,13 +27,13 @@ impl Default for ConcurrencyLimit {
 }
 
 impl ConcurrencyLimit {
-    /// Waits for the turn of an upload, which lasts until the permit is dropped. None only when there are no turns any more,
-    /// which never happens: nobody closes them.
+    /// Waits for the permit of an upload, which is held until it is dropped. None only if the semaphore is closed, which never
+    /// happens.
     pub(super) async fn upload(&self) -> Option<SemaphorePermit<'_>> {
         self.uploads.acquire().await.ok()
     }
 
-    /// The same for a question.
+    /// Waits for the permit of a query.
     pub(super) async fn question(&self) -> Option<SemaphorePermit<'_>> {
         self.questions.acquire().await.ok()
     }

@@ -1,4 +1,4 @@
-//! Asks the service for its remote configuration: what it wants gathered besides.
+//! Downloads the remote configuration of the service, which requests additional data.
 
 use bytes::Bytes;
 
@@ -14,7 +14,7 @@ pub enum ConfigurationError {
 }
 
 impl ConfigurationError {
-    /// The HTTP code of the answer, 0 where there was none.
+    /// Returns the HTTP status code of the response, 0 if there was none.
     pub fn code(&self) -> u16 {
         match self {
             Self::Exchange(_) => 0,
@@ -24,7 +24,7 @@ impl ConfigurationError {
 }
 
 impl Ingress {
-    /// The text of the configuration at `url`.
+    /// Downloads the configuration at `url`.
     ///
     /// # Errors
     /// [`ConfigurationError`].

@@ -1,4 +1,4 @@
-//! Connections to the service, for a client of HTTP: straight or by a proxy, under TLS for https, with bounded waits.
+//! Connects an HTTP client to the service: directly or through a proxy, with TLS for https, with timeouts.
 
 use std::io::{self, IoSlice};
 use std::path::PathBuf;
@@ -22,9 +22,9 @@ use crate::gather::tunnel::{
 
 const WAITS: Waits =
     Waits { connect: Duration::from_secs(30), handshake: HANDSHAKE_TIMEOUT, answer: Duration::from_secs(30) };
-/// For TLS, once there is a connection.
+/// The timeout of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// What a URL without a port means: https and http.
+/// The default ports of https and http.
 const PORTS: (u16, u16) = (443, 80);
 
 /// Why there is no connection.
@@ -44,19 +44,19 @@ pub(super) enum ConnectError {
     Io(#[from] io::Error),
 }
 
-/// How the service is reached.
+/// The settings for reaching the service.
 #[derive(Clone, Debug)]
 pub(super) struct Ways {
-    /// None where everything is asked for in the clear.
+    /// None if no URL is https.
     pub(super) tls: Option<Arc<ClientConfig>>,
-    /// PEM file of authorities to trust for proxies under TLS, besides the system's.
+    /// The PEM file of authorities to trust for TLS proxies, besides the system's.
     pub(super) proxy_ca: Option<PathBuf>,
     pub(super) addresses: Addresses,
     pub(super) proxies: Proxies,
 }
 
 impl Ways {
-    /// Connects to the host of `uri`, under TLS if that is https.
+    /// Connects to the host of `uri`, with TLS if it is https.
     pub(super) async fn open(&self, uri: Uri) -> Result<TokioIo<Carried>, ConnectError> {
         let secure = uri.scheme_str() == Some("https");
         let name = uri.host().unwrap_or_default();
@@ -79,7 +79,7 @@ impl Ways {
     }
 }
 
-/// A connection of whatever kind, as clients of HTTP take it.
+/// A connection of any kind, as HTTP clients need it.
 pub(super) struct Carried(Box<dyn Stream>);
 
 impl Connection for Carried {

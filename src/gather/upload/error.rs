@@ -1,4 +1,4 @@
-//! How an upload can fail, with the HTTP code in a place of its own.
+//! Defines how an upload can fail, each error with the HTTP status code.
 
 use std::path::PathBuf;
 
@@ -64,7 +64,7 @@ impl UploadError {
         }
     }
 
-    /// The HTTP code of the answer, 0 where there was none.
+    /// Returns the HTTP status code of the response, 0 if there was none.
     pub fn code(&self) -> u16 {
         match self {
             Self::TooLarge { .. }
@@ -79,7 +79,7 @@ impl UploadError {
         }
     }
 
-    /// Whether the same archive may be accepted later.
+    /// Whether a later attempt with the same archive may succeed.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Transport(error) => error.may_pass(),

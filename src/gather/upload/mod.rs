@@ -1,8 +1,8 @@
-//! The client of the service that analyses archives: upload, processing status, report.
+//! Implements the client of the service that analyses archives: upload, processing status, report.
 //!
-//! Talks HTTP through a [`Transport`], a boxed tower service, so that a test stands in for the network. Redirects are
-//! never followed: a token must not travel to a place the operator did not name. Retries and waits are bounded by
-//! [`Pacing`]; what an answer means for a DataGather is decided elsewhere.
+//! It uses HTTP through a [`Transport`], a boxed tower service, so that tests can replace the network. Redirects are
+//! never followed: a token must not be sent to a host that the operator did not name. Retries and waits are bounded by
+//! [`Pacing`]; the meaning of a response for a DataGather is decided elsewhere.
 
 mod concurrency;
 mod configuration;
@@ -38,23 +38,23 @@ pub use template::{Template, VersionTemplate};
 pub use token::{Token, TokenError, TokenSource};
 pub use transport::{Body, Bounds, Outlet, Transport, TransportError};
 
-/// Largest archive, compressed, that the service takes; one of exactly this size is refused.
+/// The size limit of the service for compressed archives; one of exactly this size is rejected.
 pub const MAX_UPLOAD: u64 = 10 * 1024 * 1024;
 const REQUEST_ID: &str = "x-rh-insights-request-id";
 const RESULTS_PATH: &str = "/api/insights-results-aggregator/v2";
 
-/// Waits between attempts.
+/// The waits between attempts, and their number.
 #[derive(Clone, Copy, Debug)]
 pub struct Pacing {
-    /// Attempts to upload, the first included.
+    /// The number of upload attempts, including the first.
     pub upload_attempts: u32,
-    /// Wait before the second attempt; doubled before each further one.
+    /// The wait before the second attempt; doubled before each further one.
     pub upload_wait: Duration,
-    /// Wait before the first question whether an upload was processed.
+    /// The wait before the first query whether an upload was processed.
     pub processing_delay: Duration,
-    /// Wait between questions.
+    /// The wait between queries.
     pub processing_interval: Duration,
-    /// Questions after the first, counted for each way of not being answered.
+    /// The number of queries after the first, counted separately for each kind of failure.
     pub processing_retries: u32,
 }
 
@@ -71,24 +71,24 @@ impl Default for Pacing {
     }
 }
 
-/// Where the service lives.
+/// The URLs of the service.
 #[derive(Clone, Debug)]
 pub struct Endpoints {
     upload: Uri,
-    /// Base of the results API, without a slash at the end.
+    /// The base URL of the results API, without a trailing slash.
     results: String,
-    /// Base of the page that explains a recommendation, without a slash at the end.
+    /// The base URL of the page that explains a recommendation, without a trailing slash.
     advisor: String,
-    /// Where it is asked whether an upload was processed, and for its report, where that is not below the results API.
+    /// The URLs of the processing status and of the report, unless they are below the results API.
     status: Option<Template>,
     report: Option<Template>,
 }
 
 impl Endpoints {
-    /// Checks `upload` and derives the results API from its host where `results` does not name it.
+    /// Checks `upload`, and derives the results API from its host unless `results` names it.
     ///
     /// # Errors
-    /// [`EndpointError`] for anything but https; plain http is taken for loopback addresses only.
+    /// [`EndpointError`] for anything but https; plain http is accepted for loopback addresses only.
     pub fn new(upload: &str, results: Option<&str>, advisor: &str) -> Result<Self, EndpointError> {
         let upload = endpoint(upload)?;
         let results = match results {
@@ -103,7 +103,7 @@ impl Endpoints {
         Ok(Self { upload, results: bare(&results), advisor: bare(advisor), status: None, report: None })
     }
 
-    /// With other addresses for these questions, where there are any.
+    /// Sets other URLs for the processing status and the report, if given.
     #[must_use]
     pub fn with(self, status: Option<Template>, report: Option<Template>) -> Self {
         Self { status, report, ..self }
@@ -145,7 +145,7 @@ pub struct Ingress {
     pub token: TokenSource,
     pub cluster_id: String,
     pub pacing: Pacing,
-    /// Shared by all clients of a process, so that their exchanges together are bounded.
+    /// Shared by all clients of a process, to limit their exchanges together.
     pub turns: ConcurrencyLimit,
 }
 
@@ -158,7 +158,7 @@ pub struct Uploaded {
 }
 
 impl Ingress {
-    /// Uploads an archive, again after a wait while the failure is one that may pass.
+    /// Uploads an archive, with retries after temporary failures.
     ///
     /// # Errors
     /// The last attempt's [`UploadError`].
@@ -178,9 +178,9 @@ impl Ingress {
     }
 
     async fn upload_once(&self, archive: &Path, gathered: Timestamp) -> Result<Uploaded, UploadError> {
-        // Held for one attempt: the wait before the next one may be an hour.
+        // Held for one attempt only: the wait before the next one may be an hour.
         let _turn = self.turns.upload().await;
-        // Opened anew for each attempt: a body that was sent once cannot be sent again.
+        // The file is opened for each attempt: a body that was sent cannot be sent again.
         let (content, size) = open_archive(archive).await?;
         let form = multipart::form(content, size, gathered);
         let (request, secrets) = self.request(Method::POST, self.endpoints.upload.clone()).await?;
@@ -208,7 +208,7 @@ impl Ingress {
         Ok(Answered { status: head.status, body, secrets })
     }
 
-    /// A request with the token of this moment, and what of it no answer may show.
+    /// Creates a request with the current token; also returns the secrets that no message may contain.
     async fn request(
         &self,
         method: Method,
@@ -228,7 +228,7 @@ impl Ingress {
     }
 }
 
-/// An answer of the service, which may hold the token that it was sent.
+/// A response of the service, which may contain the token that was sent.
 struct Answered {
     status: StatusCode,
     body: Bytes,
@@ -236,18 +236,18 @@ struct Answered {
 }
 
 impl Answered {
-    /// The body, for people.
+    /// Returns the body for messages, without secrets.
     fn shown(&self) -> Outside {
         self.tell(&self.body)
     }
 
-    /// A part of the answer, for people.
+    /// Returns a part of the response for messages, without secrets.
     fn tell(&self, text: impl AsRef<[u8]>) -> Outside {
         Outside::of(text, &self.secrets)
     }
 }
 
-/// A question that got no answer of any kind.
+/// Why a query got no response.
 #[derive(Debug, thiserror::Error)]
 pub enum ExchangeError {
     #[error(transparent)]
@@ -266,7 +266,7 @@ async fn open_archive(archive: &Path) -> Result<(File, u64), UploadError> {
     Ok((file, size))
 }
 
-/// It is shown in the status: one that holds the token is none.
+/// Returns the request id, which is shown in the status: an id that contains the token is ignored.
 fn request_id(answer: &Response<Bytes>, secrets: &Secrets) -> Option<String> {
     let value = answer.headers().get(REQUEST_ID)?.to_str().ok()?.trim();
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

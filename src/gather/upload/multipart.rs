@@ -1,5 +1,5 @@
-//! The form that carries an archive: the part `file`, then the part `metadata`, in this order. It is read from the archive's file
-//! as fast as the service takes it.
+//! Encodes the form with an archive: the part `file`, then the part `metadata`, in this order. The archive's file is read
+//! as fast as the service accepts it.
 
 use std::io;
 use std::pin::Pin;
@@ -15,9 +15,9 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use super::Body;
 
-/// Routes the archive to its service; parsed as `application/vnd.redhat.<service>.<category>`.
+/// The media type by which the archive is routed; parsed as `application/vnd.redhat.<service>.<category>`.
 pub(super) const ARCHIVE_TYPE: &str = "application/vnd.redhat.openshift.periodic";
-/// So much of an archive is in memory at a time: a few round trips' worth, and little for each of many uploads.
+/// How many bytes of an archive are in memory at a time: a few round trips' worth, and little for each of many uploads.
 const PIECE: usize = 64 * 1024;
 
 pub(super) struct Form {
@@ -25,7 +25,7 @@ pub(super) struct Form {
     pub(super) body: Body,
 }
 
-/// The form around `archive`, of which the first `size` bytes are sent.
+/// Creates the form with the first `size` bytes of `archive`.
 pub(super) fn form(mut archive: File, size: u64, gathered: Timestamp) -> Form {
     let boundary = boundary();
     let metadata =
@@ -50,11 +50,11 @@ pub(super) fn form(mut archive: File, size: u64, gathered: Timestamp) -> Form {
     Form { content_type: format!("multipart/form-data; boundary={boundary}"), body: body.boxed_unsync() }
 }
 
-/// What is still to be sent of a form.
+/// The part of a form that is still to be sent.
 struct Sending {
     head: Bytes,
     archive: File,
-    /// Bytes of the archive.
+    /// The remaining bytes of the archive.
     left: u64,
     tail: Bytes,
 }
@@ -91,13 +91,13 @@ impl HttpBody for Sending {
         self.tail.is_empty()
     }
 
-    /// Exact, so that the request says its length: the service takes no form without one.
+    /// The size is exact, so that the request has a Content-Length: the service rejects forms without one.
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.head.len() as u64 + self.left + self.tail.len() as u64)
     }
 }
 
-/// Random, so that no archive can hold it.
+/// Returns a random boundary, so that no archive can contain it.
 fn boundary() -> String {
     format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
 }

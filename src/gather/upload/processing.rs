@@ -1,5 +1,5 @@
-//! Asks the service whether it has processed an upload, within three budgets: one for no answer, one for an answer
-//! that is no success (404 means "not known yet"), one for another status than `processed`.
+//! Polls the service until it has processed an upload, with three retry budgets: for no response, for an unsuccessful
+//! response (404 means "not known yet"), and for another status than `processed`.
 
 use serde::Deserialize;
 use tracing::debug;
@@ -7,7 +7,7 @@ use tracing::debug;
 use super::{ExchangeError, Ingress};
 use crate::telemetry::Outside;
 
-/// Proof that the service has processed the upload.
+/// Returned when the service has processed the upload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Processed;
 
@@ -64,7 +64,7 @@ impl Ingress {
         if !answer.status.is_success() {
             return Err(ProcessingError::Status { code: answer.status.as_u16(), body: answer.shown() });
         }
-        // An error of the decoder quotes what it met.
+        // The decoder's error may quote the response.
         let decoded: Answer = serde_json::from_slice(&answer.body)
             .map_err(|error| ProcessingError::Undecodable(answer.tell(error.to_string())))?;
         match decoded.status.as_str() {

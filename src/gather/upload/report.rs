@@ -1,27 +1,27 @@
-//! Downloads the analysis of one upload and makes it fit the status of a DataGather.
+//! Downloads the analysis of one upload, and makes it valid for the status of a DataGather.
 //!
-//! The status schema wants descriptions of 10 to 2048 characters, risks 1 to 4 and https links. What does not fit is
-//! made to fit or left out, because one odd rule must not make the whole status write invalid.
+//! The status schema requires descriptions of 10 to 2048 characters, risks from 1 to 4 and https links. Other values are
+//! adapted or left out, because one odd rule must not make the whole status update invalid.
 
 use serde::Deserialize;
 
 use super::{Answered, ExchangeError, Ingress, percent_encode};
 use crate::telemetry::{Outside, Secrets};
 
-/// Characters of a description, as the status schema has them.
+/// The longest description in characters, by the status schema.
 const MAX_DESCRIPTION: usize = 2048;
 
 /// The analysis of one upload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// The upload that the service says it analysed.
+    /// The id of the analysed upload, according to the service.
     pub request_id: String,
     pub checks: Vec<HealthCheck>,
-    /// Where it came from; absent unless https.
+    /// The URL of the report; absent unless https.
     pub uri: Option<String>,
 }
 
-/// One finding.
+/// One finding of the analysis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HealthCheck {
     pub description: String,
@@ -43,7 +43,7 @@ pub enum ReportError {
 }
 
 impl ReportError {
-    /// The HTTP code of the answer; 0 where there was none.
+    /// Returns the HTTP status code of the response; 0 if there was none.
     #[must_use]
     pub fn code(&self) -> u16 {
         match self {
@@ -76,7 +76,7 @@ struct Finding {
 }
 
 impl Ingress {
-    /// Downloads the report of the upload `request_id`, once.
+    /// Downloads the report of the upload `request_id`, without retries.
     ///
     /// # Errors
     /// [`ReportError::NotFound`] on 404, the others as they say.

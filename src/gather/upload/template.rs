@@ -1,5 +1,5 @@
-//! Addresses with places for what is only known later, as configurations of the Insights operator write them: for the cluster's id and
-//! the request's (`https://host/cluster/%s/request/%s/report`), or for the version of the platform.
+//! Parses URL templates of the Insights operator's configuration: with placeholders for the cluster's id and the
+//! request's (`https://host/cluster/%s/request/%s/report`), or for the version of the platform.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +33,7 @@ impl fmt::Display for Template {
 }
 
 impl Template {
-    /// The address for one request of a cluster.
+    /// Returns the URL for one request of a cluster.
     #[must_use]
     pub fn of(&self, cluster: &str, request: &str) -> String {
         let mut parts = self.0.splitn(3, PLACE);
@@ -43,13 +43,13 @@ impl Template {
     }
 }
 
-/// Places must not change whom a token is sent to.
+/// Whether placeholders are after the host: they must not change the receiver of a token.
 fn behind_the_host(filled: &str, otherwise: &str) -> Result<bool, EndpointError> {
     let host = |filled: &str| endpoint(filled).map(|uri| uri.authority().cloned());
     Ok(host(filled)? == host(otherwise)?)
 }
 
-/// An address with a place for the version of the platform, or with none.
+/// A URL with a placeholder for the version of the platform, or without one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VersionTemplate(String);
 
@@ -72,13 +72,13 @@ impl fmt::Display for VersionTemplate {
 }
 
 impl VersionTemplate {
-    /// Whether the version has to be known.
+    /// Whether there is a placeholder, so that the version must be known.
     #[must_use]
     pub fn names_version(&self) -> bool {
         self.0.contains(PLACE)
     }
 
-    /// The address for one version.
+    /// Returns the URL for one version.
     #[must_use]
     pub fn of(&self, version: &str) -> String {
         self.0.replacen(PLACE, &percent_encode(version), 1)

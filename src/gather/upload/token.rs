@@ -1,6 +1,6 @@
-//! The token of the upload service: from a file or a Secret, read anew for each request so that a rotated one counts.
+//! Reads the token of the upload service from a file or a Secret, for each request, so that a rotated token is used.
 //!
-//! A [`Token`] shows itself to nobody: its `Debug` is a placeholder and it has no `Display`.
+//! A [`Token`] is never printed: its `Debug` is a placeholder and it has no `Display`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// Trims `text` and refuses what is no token.
+    /// Trims and checks a token.
     ///
     /// # Errors
     /// [`TokenError::Empty`] and [`TokenError::SeveralLines`].
@@ -36,17 +36,17 @@ impl Token {
         }
     }
 
-    /// What is not to be seen in any answer.
+    /// Returns the secret that no message may contain.
     pub(super) fn secrets(&self) -> Secrets {
         Secrets::of([self.0.as_str()])
     }
 
-    /// The secret itself, for a Secret.
+    /// Returns the token for writing it into a Secret.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0.into_bytes()
     }
 
-    /// The secret itself, for the request header alone.
+    /// Returns the token for the request header.
     pub(super) fn expose(&self) -> &str {
         &self.0
     }
@@ -77,11 +77,11 @@ pub enum TokenError {
     Missing { namespace: String, name: String, what: String },
 }
 
-/// Where the token comes from.
+/// The source of the token.
 #[derive(Clone)]
 pub enum TokenSource {
     File(PathBuf),
-    /// A key of a Secret. The key `.dockerconfigjson` holds logins by registry, of which `registry`'s is taken.
+    /// A key of a Secret. The key `.dockerconfigjson` contains logins by registry, of which that of `registry` is used.
     Secret {
         client: Client,
         namespace: String,
@@ -106,7 +106,7 @@ impl fmt::Debug for TokenSource {
 }
 
 impl TokenSource {
-    /// The cluster's pull secret, as OpenShift lays it out.
+    /// Returns the cluster's pull secret as the source, which OpenShift has in this place.
     pub fn pull_secret(client: Client) -> Self {
         Self::Secret {
             client,
@@ -118,7 +118,7 @@ impl TokenSource {
     }
 
     /// # Errors
-    /// [`TokenError`] when there is no token to be had from there.
+    /// [`TokenError`] when the source has no valid token.
     pub async fn read(&self) -> Result<Token, TokenError> {
         match self {
             Self::File(path) => {

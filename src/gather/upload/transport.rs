@@ -1,4 +1,4 @@
-//! One HTTP exchange over TLS: limits on time and on the size of an answer, no redirects, no connection kept.
+//! Performs one HTTP exchange over TLS: limits its time and the size of the response, follows no redirect, keeps no connection.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -22,13 +22,13 @@ use crate::gather::tunnel::{
 };
 use crate::telemetry::with_causes;
 
-/// What a request carries, made while it is sent.
+/// The body of a request, produced while it is sent.
 pub type Body = UnsyncBoxBody<Bytes, std::io::Error>;
 
-/// Anything that turns a request into an answer read to its end.
+/// A service that maps a request to a complete response.
 pub type Transport = BoxCloneSyncService<Request<Body>, Response<Bytes>, TransportError>;
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum TransportError {
     #[error("cannot build the request: {0}")]
@@ -48,7 +48,7 @@ pub enum TransportError {
 }
 
 impl TransportError {
-    /// Whether another attempt makes sense.
+    /// Whether a later attempt may succeed.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Proxy(error) => error.may_pass(),
@@ -59,22 +59,22 @@ impl TransportError {
 }
 
 const EXCHANGE_TIMEOUT: Duration = Duration::from_mins(5);
-/// Reports of a large cluster stay well below this.
+/// The largest response in bytes: reports of large clusters stay well below.
 const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
-/// What one exchange may take.
+/// The limits of one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// From the lookup of the server to the end of its answer.
+    /// The time from name resolution to the end of the response.
     pub within: Duration,
-    /// Bytes of the answer.
+    /// The largest response in bytes.
     pub most: usize,
 }
 
-/// What all transports of a process have in common: whom they trust and where they may go.
+/// The settings of all transports of a process: trusted authorities, and permitted addresses.
 #[derive(Clone, Debug)]
 pub struct Outlet {
-    /// None where nothing under TLS is asked for.
+    /// None if TLS is not needed.
     tls: Option<Arc<ClientConfig>>,
     proxy_ca: Option<PathBuf>,
     addresses: Addresses,
@@ -82,28 +82,28 @@ pub struct Outlet {
 }
 
 impl Outlet {
-    /// Trusts the system's CAs and, for the service, those of the PEM file `ca`; for proxies under TLS those of `proxy_ca`. Connects
+    /// Trusts the system's CAs and, for the service, those of the PEM file `ca`; for TLS proxies those of `proxy_ca`. Connects
     /// to public addresses and those that are `allowed`.
     ///
     /// # Errors
-    /// [`TransportSetupError`] when a file holds no certificate or no CA is known at all.
+    /// [`TransportSetupError`] when a file has no certificate or no CA is known at all.
     pub fn new(
         ca: Option<&Path>,
         proxy_ca: Option<&Path>,
         allowed: &[Reach],
     ) -> Result<Self, TransportSetupError> {
-        // Read again for each connection by such a proxy; looked at now, so that a bad file shows at start.
+        // It is read again for each connection to such a proxy; this check reports a bad file at the start.
         proxy_ca.map(|path| client_tls(Some(path))).transpose()?;
         let (tls, proxy_ca) = (Some(client_tls(ca)?), proxy_ca.map(PathBuf::from));
         let bounds = Bounds { within: EXCHANGE_TIMEOUT, most: MAX_ANSWER };
         Ok(Self { tls, proxy_ca, addresses: Addresses::PublicAnd(allowed.into()), bounds })
     }
 
-    /// For a server at whatever address, which whoever starts the process names by `uri` and is trusted with: mostly a Service of the
-    /// cluster. Under TLS it is one of the system's CAs or of those of the PEM file `ca`.
+    /// Creates the settings for a server at any address, since `uri` comes from whoever starts the process; usually it is a Service of the
+    /// cluster. For https, trusts the system's CAs and those of the PEM file `ca`.
     ///
     /// # Errors
-    /// [`TransportSetupError`] as above, for https.
+    /// As [`Self::new`], for https.
     pub fn to_named_server(
         uri: &Uri,
         ca: Option<&Path>,
@@ -114,7 +114,7 @@ impl Outlet {
         Ok(Self { tls, proxy_ca: None, addresses: Addresses::All, bounds })
     }
 
-    /// A transport by these proxies, or straight where none leads to the service.
+    /// Creates a transport with these proxies; a direct one if no proxy is set for the service.
     pub fn transport(&self, proxies: Proxies) -> Transport {
         let Self { tls, proxy_ca, addresses, bounds } = self.clone();
         let ways = Arc::new(Ways { tls, proxy_ca, addresses, proxies });

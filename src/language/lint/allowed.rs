@@ -16,9 +16,9 @@ use admit_policy::manifest::{LoadError, Position};
 
 use super::codes;
 
-/// How a comment begins that silences.
+/// The beginning of a suppression comment.
 const MARK: &str = "# admit:allow";
-/// What stands behind it where it is about the whole file.
+/// The suffix of a comment that applies to the whole file.
 const WHOLE_FILE: &str = "-file";
 
 /// The findings that comments and the command line suppress.
@@ -43,7 +43,7 @@ impl Allowed {
         if !text.contains(MARK) {
             return;
         }
-        // Of comments on lines of their own, for the next line that says something.
+        // The codes of comments on lines of their own, which apply to the next line with content.
         let mut waiting: HashSet<String> = HashSet::new();
         for (index, line) in text.lines().enumerate() {
             let number = index.saturating_add(1);
@@ -92,11 +92,11 @@ impl Allowed {
 
 struct Comment<'l> {
     whole_file: bool,
-    /// Each with its column.
+    /// The codes, each with its column.
     codes: Vec<(usize, &'l str)>,
 }
 
-/// The comment of a line that silences.
+/// Parses the suppression comment of a line.
 fn comment(line: &str) -> Option<Comment<'_>> {
     let (before, behind) = line.split_once(MARK)?;
     if !before.is_empty() && !before.ends_with(char::is_whitespace) {
@@ -120,7 +120,7 @@ fn comment(line: &str) -> Option<Comment<'_>> {
     Some(Comment { whole_file, codes })
 }
 
-/// Whether the code is one of a finding that may be silenced, or else why not and what to do.
+/// Checks that the code can be suppressed; else returns why not and what to do.
 fn known(code: &str) -> Result<(), (String, String)> {
     if codes::codes().any(|known| known == code) {
         return Ok(());

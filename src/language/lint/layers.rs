@@ -1,11 +1,11 @@
-//! Documents of one name: overlays, charts and examples of a repository have them. A cluster holds the one that was applied
-//! last, so each is looked at as if it were there alone.
+//! Handles several documents with one name, as overlays, charts and examples in a repository have. A cluster holds the one applied
+//! last, so each is linted as if it were the only one.
 //!
 //! ```text
 //! documents ──Layers::of──► first of each name · second of each name · … ──lint, each──► findings of those that are new in it
 //! ```
 //!
-//! Policies and bindings are looked at among all other documents, the last of each name; definitions need no others.
+//! Policies and bindings are linted together with the last document of each other name; definitions need no others.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -16,35 +16,35 @@ use admit_policy::manifest::{Document, Position};
 use admit_policy::{GroupVersionKind, PolicySet, is_exception};
 use serde_json::Value;
 
-/// Policies and bindings of one name that are looked at: each takes a look at all that it stands among.
+/// The maximum number of policies or bindings of one name to lint: each needs a run with all other documents.
 const MAX_LAYERS: usize = 8;
-/// The same of what needs no others.
+/// The same for documents that need no others.
 const MAX_ALONE: usize = 1_000;
-/// The code of what is told of documents of one name.
+/// The code of findings about duplicate names.
 pub(super) const CODE: &str = "duplicate";
 
-/// What tells documents apart in a cluster: group, kind, namespace and name.
+/// What identifies a document in a cluster: group, kind, namespace and name.
 type Identity = (String, String, String, String);
 
-/// The documents, so that none of what is looked at together has a name twice.
+/// Layers of documents, each without duplicate names.
 pub(super) struct Layers {
     layers: Vec<Vec<Arc<Document>>>,
-    /// The layer that tells of a document, by its file and its beginning.
+    /// The layer that reports on a document, by its file and position.
     of: HashMap<Arc<str>, BTreeMap<Position, usize>>,
-    /// What is told of documents of one name.
+    /// Findings about duplicate names.
     found: Vec<Finding>,
 }
 
-/// Among which documents one is looked at.
+/// How a document is linted.
 enum Place {
     Everywhere,
-    /// As one of those of its name, by its number among them.
+    /// As the n-th of its name.
     Among(Identity, usize),
     Nowhere,
 }
 
 impl Place {
-    /// The layer that tells of it.
+    /// Returns the layer that reports on it.
     const fn first(&self) -> Option<usize> {
         match self {
             Self::Everywhere => Some(0),
@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-/// Those of one name that are looked at.
+/// The documents of one name that are linted.
 struct Named<'d> {
     first: &'d Document,
     values: HashSet<&'d Value>,
@@ -92,12 +92,12 @@ impl Layers {
         Self { layers, of, found }
     }
 
-    /// Whether no name is there twice.
+    /// Reports whether no name is duplicated.
     pub(super) fn is_single(&self) -> bool {
         self.layers.len() == 1
     }
 
-    /// Looks at one layer after the other.
+    /// Lints one layer after the other.
     pub(super) fn lint(self, mut lint: impl FnMut(&[Arc<Document>]) -> Report) -> Report {
         let mut report = Report::default();
         for (number, documents) in self.layers.iter().enumerate() {
@@ -121,7 +121,7 @@ impl Layers {
     }
 }
 
-/// Where the document is looked at beside those before it, which `named` has.
+/// Decides how a document is linted beside the previous ones of its name in `named`.
 fn place<'d>(
     document: &'d Document,
     named: &mut HashMap<Identity, Named<'d>>,
@@ -147,8 +147,8 @@ fn place<'d>(
     Place::Among(identity, number)
 }
 
-/// None of what has no name where a name is required, which is told of each, and of what an API server reads from files, where
-/// names that are there twice are refused.
+/// Returns what identifies a document. `None` for one without a required name, which is always reported, and for static manifests,
+/// where duplicates are errors.
 fn identity(document: &Document) -> Option<Identity> {
     let text = |pointer: &str| pointer::text(&document.value, pointer);
     let (name, kind) = (text("/metadata/name"), kind_of(document));
@@ -163,19 +163,19 @@ fn kind_of(document: &Document) -> GroupVersionKind {
     GroupVersionKind::from_api_version(text("apiVersion"), text("kind"))
 }
 
-/// Whether lint has something to say of documents of this kind: others may be there as often as they like.
+/// Reports whether lint checks documents of this kind: duplicates of others do not matter.
 fn is_judged(document: &Document) -> bool {
     let kind = kind_of(document);
     kind.group == "admit" || is_exception(&kind.group, &kind.kind) || PolicySet::builder().is_of_use(&kind)
 }
 
-/// Policies, bindings, and exceptions from policies.
+/// Reports whether it is a policy, a binding or an exception.
 fn is_of_admission(kind: &GroupVersionKind) -> bool {
     let is_of_group = matches!(kind.group.as_str(), "admit" | "admissionregistration.k8s.io");
     (is_of_group || is_exception(&kind.group, &kind.kind)) && !kind.kind.ends_with("WebhookConfiguration")
 }
 
-/// `more_than` as many as are looked at it is none of those.
+/// Builds the finding; with `more_than`, the document exceeds that limit and is not linted.
 fn told(document: &Document, first: &Document, is_new: bool, more_than: Option<usize>) -> Finding {
     let name = pointer::text(&document.value, "/metadata/name");
     let place = format!("{}:{}", first.file, first.here().line);
@@ -189,7 +189,7 @@ fn told(document: &Document, first: &Document, is_new: bool, more_than: Option<u
             format!("{named}: not looked at, as {most} others of this name are, the first at {place}");
         (Severity::Warning, message, "give it alone")
     } else {
-        // Overlays lie in folders of their own, and releases each in a file with its definitions.
+        // Overlays are in folders of their own, and releases in files together with their definitions.
         let is_beside = is_of_admission(&kind) && folder(document) == folder(first);
         let severity = if is_beside { Severity::Warning } else { Severity::Note };
         let help = "a cluster holds the one that is applied last; each is looked at as if it were alone";

@@ -1,4 +1,4 @@
-//! What `admit lint` says of files, with the place of the very token: the command and editors say the same.
+//! Implements `admit lint` for files, with positions of single tokens; the command and editors share it.
 //!
 //! ```text
 //! texts ──Reading──► documents, comments that silence ──Layers──► lint, each ──► Linted: findings where they stand, costs
@@ -26,10 +26,10 @@ use self::templates::Templates;
 pub use self::token::Tokens;
 use crate::text::{Text, Texts};
 
-/// How to get over an [unknown kind](is_unknown_kind).
+/// The advice on an [unknown kind](is_unknown_kind).
 pub const IGNORE_UNKNOWN: &str = "--ignore-unknown passes over objects of kinds that no policy uses";
 
-/// What was read.
+/// The files to lint.
 ///
 /// ```
 /// use admit_language::lint::Reading;
@@ -57,26 +57,26 @@ pub const IGNORE_UNKNOWN: &str = "--ignore-unknown passes over objects of kinds 
 #[derive(Debug)]
 pub struct Reading {
     documents: Vec<Arc<Document>>,
-    /// What is wrong with files.
+    /// Findings about files themselves.
     findings: Vec<Finding>,
     allowed: Allowed,
     texts: Texts,
     templates: Templates,
 }
 
-/// What was found.
+/// The result of linting.
 #[derive(Debug)]
 pub struct Linted {
-    /// What is told.
+    /// The findings.
     pub report: Report,
-    /// How much is silenced, and not in the report.
+    /// The number of suppressed findings, which are not in the report.
     pub silenced: usize,
-    /// What was read, for whoever shows it.
+    /// The texts, for callers that show findings in them.
     pub texts: Texts,
 }
 
 impl Reading {
-    /// Nothing so far; findings of these codes are silenced everywhere.
+    /// Starts without files; findings with these codes are suppressed everywhere.
     ///
     /// [`Reading`] has an example.
     #[must_use]
@@ -90,8 +90,7 @@ impl Reading {
         }
     }
 
-    /// Adds a file. Of one that was not `named`, but found in a folder, documents that are no manifests are passed over, and
-    /// all of it where it is a template.
+    /// Adds a file. If it was not `named` but found in a folder, documents that are no manifests are skipped, and templates entirely.
     pub fn file(&mut self, name: &str, text: String, named: bool) {
         self.templates.file(name);
         match parse(name, &text) {
@@ -113,18 +112,18 @@ impl Reading {
         }
     }
 
-    /// Adds a file whose documents and places are read already.
+    /// Adds a file that is already parsed.
     pub(crate) fn known(&mut self, name: &str, text: &Text, documents: &[Arc<Document>]) {
         self.allowed.read(name, text.as_str());
         self.documents.extend(documents.iter().cloned());
     }
 
-    /// Adds a document for the sake of others: bindings, policies and kinds are looked up in it.
+    /// Adds a document only as context: bindings, policies and kinds are looked up in it.
     pub(crate) fn beside(&mut self, document: Arc<Document>) {
         self.documents.push(document);
     }
 
-    /// Values of charts, data of tests and the like lie in folders beside manifests, and patches that nobody uses any more.
+    /// Folders of manifests also contain values of charts, test data and unused patches.
     fn document(&mut self, document: Arc<Document>, named: bool) {
         let why = if is_no_manifest(&document.value) {
             "is no manifest: it lacks `apiVersion` or `kind`"
@@ -140,7 +139,7 @@ impl Reading {
         self.find("no-manifest", Severity::Note, document.mistake(why), "");
     }
 
-    /// Adds a file that is a part of others, as patches of overlays are, and means nothing alone.
+    /// Records a file that is part of another one, as a patch of an overlay, and is not linted alone.
     pub fn part(&mut self, name: &str, of: &str) {
         let mistake = LoadError {
             file: name.into(),
@@ -156,14 +155,14 @@ impl Reading {
         self.findings.push(Finding { code, severity, mistake, help: help.to_owned() });
     }
 
-    /// Whether there is neither a document nor a finding.
+    /// Reports whether there are neither documents nor findings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.documents.is_empty() && self.findings.is_empty() && self.templates.is_empty()
     }
 
-    /// Checks all documents together; `also` may say more of them. Text that is no YAML is a finding like any other, so
-    /// that one bad file does not hide the rest.
+    /// Lints all documents together; `also` may add findings. Invalid YAML is a finding like any other, so that one bad file does not
+    /// hide the rest.
     pub fn lint(
         self,
         options: LoadOptions,
@@ -175,7 +174,7 @@ impl Reading {
             let mut report = if layers.is_single() {
                 layers.lint(|documents| lint::lint(documents, options, builtin))
             } else {
-                // Most documents are in all layers.
+                // Layers share most documents.
                 let mut memory = Memory::default();
                 layers.lint(|documents| lint::lint_again(documents, options, builtin, &mut memory))
             };
@@ -196,7 +195,7 @@ impl Reading {
         Linted { report, silenced, texts }
     }
 
-    /// The same for one who asks again and again, and who finds the tokens: mistakes stand where the documents have them.
+    /// Lints with a cache, for callers that lint repeatedly and locate tokens themselves: positions are those of the documents.
     pub(crate) fn lint_again(self, options: LoadOptions, builtin: &dyn Types, memory: &mut Memory) -> Report {
         self.told(|documents| {
             Layers::of(documents).lint(|layer| lint::lint_again(layer, options, builtin, memory))
@@ -204,7 +203,7 @@ impl Reading {
         .0
     }
 
-    /// What is found, without what is silenced, how much that is, and what was read.
+    /// Returns the report without suppressed findings, their number, and the texts.
     fn told(self, lint: impl FnOnce(&[Arc<Document>]) -> Report) -> (Report, usize, Texts) {
         let Self { documents, findings, mut allowed, texts, templates } = self;
         let mut report = lint(&documents);
@@ -218,7 +217,7 @@ impl Reading {
     }
 }
 
-/// Whether the document is not a Kubernetes manifest at all.
+/// Reports whether the document is not a Kubernetes manifest at all.
 ///
 /// ```
 /// use admit_language::lint::is_no_manifest;
@@ -231,11 +230,11 @@ impl Reading {
 pub fn is_no_manifest(document: &Value) -> bool {
     let has = |key: &str| document.get(key).is_some();
     let is_named = has("apiVersion") && has("kind");
-    // Charts have a version and no kind, reports of tests the reverse.
+    // Charts have a version and no kind, test reports the reverse.
     !is_named && (!has("apiVersion") && !has("kind") || !has("metadata") && !has("spec"))
 }
 
-/// Whether the mistake is an object of a kind that no policy uses.
+/// Reports whether the error is an object of a kind that no policy uses.
 ///
 /// ```
 /// let documents = admit_policy::manifest::read("a.yaml", "{apiVersion: v1, kind: A, metadata: {name: a}}").unwrap();
@@ -247,7 +246,7 @@ pub fn is_unknown_kind(mistake: &LoadError) -> bool {
     mistake.message.ends_with(&LoadErrorKind::UnknownKind(String::new()).to_string())
 }
 
-/// The documents of a text, or what is wrong with it.
+/// Parses the documents of a text.
 ///
 /// ```
 /// let mistakes = admit_language::lint::parse("a.yaml", "a: {{ .Values.a }}\nb: 'c\n").unwrap_err();
@@ -255,17 +254,17 @@ pub fn is_unknown_kind(mistake: &LoadError) -> bool {
 /// ```
 ///
 /// # Errors
-/// The mistakes of the text, each with its place.
+/// The errors of the text, each with its position.
 pub fn parse(name: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
     manifest::read(name, text).map_err(|mistakes| of_template(mistakes, text))
 }
 
-/// The same with where everything stands.
+/// Parses the documents and the positions of all nodes.
 pub(crate) fn parse_placed(name: &str, text: &str) -> Result<(Vec<Document>, Layout), Vec<LoadError>> {
     manifest::read_placed(name, text).map_err(|mistakes| of_template(mistakes, text))
 }
 
-/// Says so where the text is a template. [`parse`] has an example.
+/// Adds a hint to errors if the text is a template. [`parse`] has an example.
 #[must_use]
 pub fn of_template(mut mistakes: Vec<LoadError>, text: &str) -> Vec<LoadError> {
     if is_template(text)
@@ -280,7 +279,7 @@ fn is_template(text: &str) -> bool {
     text.contains("{{")
 }
 
-/// Whether it is what overlays change in a definition.
+/// Reports whether it is an overlay's patch of a definition.
 fn is_part(document: &Value) -> bool {
     let is_definition = document.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition");
     is_definition

@@ -1,13 +1,13 @@
-//! Templates in folders, which are no YAML before they are rendered: told once for each chart.
+//! Reports folders of templates, which are no YAML before they are rendered: once per chart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use admit_policy::lint::{Finding, Severity};
 use admit_policy::manifest::LoadError;
 
-/// The code of what is told of them.
+/// The code of findings about templates.
 const CODE: &str = "template";
-/// What a folder has that is a chart.
+/// The file that makes a folder a chart.
 const CHART: &str = "Chart.yaml";
 
 /// The templates among files.
@@ -15,12 +15,12 @@ const CHART: &str = "Chart.yaml";
 pub(super) struct Templates {
     /// Folders of charts.
     charts: BTreeSet<String>,
-    /// The first mistake in each template, by its name.
+    /// The first YAML error of each template, by file name.
     found: BTreeMap<String, LoadError>,
 }
 
 impl Templates {
-    /// Takes note of what files there are.
+    /// Notes a file, which may mark its folder as a chart.
     pub(super) fn file(&mut self, name: &str) {
         if let Some(folder) =
             name.strip_suffix(CHART).filter(|folder| folder.is_empty() || folder.ends_with('/'))
@@ -29,7 +29,7 @@ impl Templates {
         }
     }
 
-    /// Adds one, with what is wrong with it as YAML.
+    /// Adds a template with its YAML errors.
     pub(super) fn add(&mut self, name: &str, mistakes: &[LoadError]) {
         if let Some(first) = mistakes.first() {
             self.found.insert(name.to_owned(), first.clone());
@@ -43,7 +43,7 @@ impl Templates {
     /// One warning for each chart, and for each other folder with templates.
     pub(super) fn found(self) -> Vec<Finding> {
         let Self { charts, found } = self;
-        // By whether it is a chart, too: a chart's templates lie in folders below it.
+        // Also keyed by whether it is a chart, since a chart's templates are in folders below it.
         let mut groups: BTreeMap<(String, bool), Vec<LoadError>> = BTreeMap::new();
         for (name, mistake) in found {
             let mut above = std::iter::successors(folder(&name), |above| folder(above));
@@ -55,7 +55,7 @@ impl Templates {
     }
 }
 
-/// The folder of a file, or of a folder: empty where that is the one where all begins.
+/// Returns the parent folder; an empty string for the top folder.
 fn folder(name: &str) -> Option<&str> {
     match name.rsplit_once('/') {
         Some((folder, _)) => Some(folder),
@@ -84,7 +84,7 @@ fn told(folder: &str, is_chart: bool, all: Vec<LoadError>) -> Option<Finding> {
     Some(Finding { code: CODE, severity: Severity::Warning, mistake: LoadError { message, ..first }, help })
 }
 
-/// The mistake without what is told of all templates.
+/// Returns the message without the hint about templates.
 fn bare(message: &str) -> &str {
     message.split_once("; templates are").map_or(message, |(bare, _)| bare)
 }

@@ -9,12 +9,12 @@ use admit_policy::manifest::{LoadError, Position};
 
 use crate::text::Text;
 
-/// What compilers call the text that they were given.
+/// The name of the input in compilers' messages.
 const INPUT: &str = "<input>:";
-/// Before each line of the expression, and of the caret below it, in a compiler's text.
+/// The prefix of quoted lines in compilers' messages.
 const QUOTE: &str = " | ";
 
-/// The places of what a text says, for those who tell mistakes in it.
+/// Locates the tokens of a text that error messages are about.
 ///
 /// ```
 /// use admit_language::Text;
@@ -39,26 +39,26 @@ pub struct Tokens<'t> {
 }
 
 impl<'t> Tokens<'t> {
-    /// Reads where everything stands.
+    /// Parses the positions of all nodes.
     #[must_use]
     pub fn of(text: &'t Text) -> Self {
         Self { text, layout: Cow::Owned(Layout::read(text.as_str())) }
     }
 
-    /// Of a text of which it is known where everything stands.
+    /// Takes a text whose positions are already parsed.
     pub(crate) const fn known(text: &'t Text, layout: &'t Layout) -> Self {
         Self { text, layout: Cow::Borrowed(layout) }
     }
 
-    /// Where the token stands that a message complains about first, in the expression whose key stands at the mistake's
-    /// position. None where it complains about no token.
+    /// Returns the range of the first token that a message complains about, in the expression whose key is at the error's position.
+    /// `None` if the message names no token.
     #[must_use]
     pub fn token(&self, mistake: &LoadError) -> Option<Range<usize>> {
         let (line, column, quoted) = complaint(&mistake.message)?;
         let spot = self.spot(mistake.position)?;
         let written = Written::of(self.text.as_str(), spot.value.clone(), spot.style?);
         let read = written.text();
-        // Policies are compiled without the spaces around their expressions.
+        // Policies are compiled without surrounding white space of their expressions.
         let trimmed = read.len().saturating_sub(read.trim_start().len());
         [0, trimmed].into_iter().find_map(|before| {
             let start = before.saturating_add(line_start(read.get(before..)?, line)?);
@@ -70,20 +70,20 @@ impl<'t> Tokens<'t> {
         })
     }
 
-    /// What a mistake is about: the token, else the key, else the word at its position.
+    /// Returns the range of an error: the token, else the key, else the word at its position.
     #[must_use]
     pub fn range(&self, mistake: &LoadError) -> Range<usize> {
         self.token(mistake).unwrap_or_else(|| self.word(mistake.position))
     }
 
-    /// Moves a mistake to its token, where it complains about one.
+    /// Moves an error to its token, if it names one.
     pub(crate) fn place(&self, mistake: &mut LoadError) {
         if let Some(range) = self.token(mistake) {
             mistake.position = self.text.position(range.start);
         }
     }
 
-    /// The key or the word at a position.
+    /// Returns the range of the key or word at a position.
     fn word(&self, position: Position) -> Range<usize> {
         if let Some(spot) = self.spot(position) {
             return spot.key.clone();
@@ -96,7 +96,7 @@ impl<'t> Tokens<'t> {
         start..start.saturating_add(word.max(least))
     }
 
-    /// The value whose key stands at a position.
+    /// Returns the value whose key is at a position.
     fn spot(&self, position: Position) -> Option<&Spot> {
         let offset = self.text.offset_of(position);
         let spot = self.layout.spot(self.layout.at(offset)?)?;
@@ -104,7 +104,7 @@ impl<'t> Tokens<'t> {
     }
 }
 
-/// Line and column of the expression that are told first, from one, and that line of the expression.
+/// Returns the first line and column of the message, from one, and that line of the expression.
 fn complaint(message: &str) -> Option<(usize, usize, &str)> {
     let (_, behind) = message.split_once(INPUT)?;
     let mut parts = behind.splitn(3, ':');
@@ -113,13 +113,13 @@ fn complaint(message: &str) -> Option<(usize, usize, &str)> {
     Some((line, column, quoted))
 }
 
-/// Where a line begins, which is counted from one.
+/// Returns the offset of a line, counted from one.
 fn line_start(text: &str, line: usize) -> Option<usize> {
     let behind = text.match_indices('\n').map(|(at, _)| at.saturating_add(1));
     std::iter::once(0).chain(behind).nth(line.checked_sub(1)?)
 }
 
-/// How long the token is with which a text begins: a name, a number, a text in quotes, or else one character.
+/// Returns the length of the token at the start of a text: a name, a number, a string literal, or else one character.
 fn token(text: &str) -> usize {
     let Some(first) = text.chars().next() else { return 0 };
     if first.is_alphanumeric() || first == '_' {

@@ -1,4 +1,4 @@
-//! Where this user may make groups.
+//! Finds where this user may create control groups.
 
 use std::fs;
 use std::io;
@@ -8,12 +8,12 @@ use tracing::{debug, info};
 
 use super::{Groups, Kind, Root, Tree, put, told};
 
-/// What the folders of groups are called, before the number of their process.
+/// The prefix of the folders of groups, before the id of their process.
 const PREFIX: &str = "admit-";
-/// How far above our own group a place for others is looked for: a group with processes in it has none below it, and somewhere above it
-/// another user's begin.
+/// How many levels above this process' own group are searched: a group with processes can have no child groups with limits, and at
+/// some level the groups of other users begin.
 const MAX_UP: usize = 3;
-/// What controllers a group hands on to those below it.
+/// The file with the controllers that child groups may use.
 const HANDED_ON: &str = "cgroup.subtree_control";
 
 pub(super) fn find() -> Groups {
@@ -46,7 +46,7 @@ pub(super) fn find() -> Groups {
     groups
 }
 
-/// Where a tree is mounted, and the group of this process in it.
+/// Returns the mount point of a hierarchy, and the group of this process in it.
 fn homes(mounts: &str, own: &str, tree: Tree) -> Option<(PathBuf, PathBuf)> {
     let listed = |controllers: &str, kind: Kind| controllers.split(',').any(|one| one == kind.name());
     let path = own.lines().find_map(|line| {
@@ -68,7 +68,7 @@ fn homes(mounts: &str, own: &str, tree: Tree) -> Option<(PathBuf, PathBuf)> {
             Tree::Unified => kind == "cgroup2",
             Tree::Of(wanted) => kind == "cgroup" && listed(options, wanted),
         };
-        // A container sees a part of the tree as its root.
+        // A container sees a part of the hierarchy as its root.
         let below = Path::new(path).strip_prefix(root).or_else(|_| Path::new(path).strip_prefix("/"));
         let mount = PathBuf::from(mount);
         is_it.then_some(())?;
@@ -86,7 +86,7 @@ fn has_controllers(home: &Path) -> bool {
     Kind::ALL.iter().all(|kind| there.iter().any(|name| name == kind.name()))
 }
 
-/// A folder in the tree of all controllers that hands them on: below our own group, or beside it.
+/// Creates a folder in the unified hierarchy with its controllers enabled: below this process' group, or beside it.
 fn unified(mount: &Path, home: &Path, name: &str) -> io::Result<PathBuf> {
     let mut last = None;
     for place in home.ancestors().take(MAX_UP).take_while(|place| place.starts_with(mount)) {
@@ -115,7 +115,7 @@ fn below(place: &Path, name: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// One that is there already is of a process that had our number before.
+/// Creates a folder. An existing one was left by an earlier process with the same id.
 fn made(folder: &Path) -> io::Result<()> {
     if folder.exists() {
         remove(folder);
@@ -123,7 +123,7 @@ fn made(folder: &Path) -> io::Result<()> {
     fs::create_dir(folder).map_err(|error| told(folder, &error))
 }
 
-/// Lets groups below `place` have limits. A group with processes in it cannot.
+/// Enables the controllers for children of `place`. This fails for a group with processes.
 fn hand_on(place: &Path) -> io::Result<()> {
     let file = place.join(HANDED_ON);
     for kind in Kind::ALL {
@@ -134,7 +134,7 @@ fn hand_on(place: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what processes left that are gone.
+/// Removes the folders of processes that have ended.
 fn sweep(place: &Path) {
     let entries = fs::read_dir(place).into_iter().flatten().flatten();
     for entry in entries {
@@ -146,7 +146,7 @@ fn sweep(place: &Path) {
     }
 }
 
-/// Removes a folder of groups in which nothing runs.
+/// Removes a folder of groups without processes.
 pub(super) fn remove(folder: &Path) {
     let groups = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     for group in groups.filter(|path| path.is_dir()) {
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(home("", "", Tree::Unified), None);
     }
 
-    /// A folder with files stands for a group that hands its controllers on, or does not.
+    /// Folders with files simulate groups with controllers enabled or not.
     #[test]
     fn groups_are_made_where_controllers_are_handed_on() {
         let dir = tempfile::tempdir().unwrap();
@@ -197,7 +197,7 @@ mod tests {
         assert!(error.to_string().contains("scope/cgroup.subtree_control`"), "{error}");
         assert!(!dir.path().join("slice/admit-4194305").exists(), "nobody has that number");
         fs::write(dir.path().join("slice").join(HANDED_ON), "cpuset cpu memory pids\n").unwrap();
-        // The kernel would have made the file of the new group.
+        // A real kernel would have created the file in the new group.
         let error = unified(dir.path(), &home, "admit-1").unwrap_err();
         assert!(error.to_string().contains("scope/"), "{error}");
         assert!(!dir.path().join("slice/admit-1").exists(), "what cannot be used goes");

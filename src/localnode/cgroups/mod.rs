@@ -1,7 +1,7 @@
-//! Control groups: what holds containers to their limits, where the kernel lets this user make them.
+//! Creates control groups, which enforce the limits of containers if the kernel permits this user to create them.
 //!
-//! Linux has two layouts, and both are used: one tree with all controllers (v2), or a tree for each (v1), as the machine has it. The groups
-//! are made beside that of this process, in a folder that bears its number; what an earlier process left is removed.
+//! Linux has two layouts, and both are supported: one hierarchy with all controllers (v2), or one for each controller (v1). The groups
+//! are created beside that of this process, in a folder named after its process id; leftovers of earlier processes are removed.
 
 mod find;
 
@@ -13,14 +13,14 @@ use tracing::debug;
 
 use super::supervise::protocol::Door;
 
-/// Over how many microseconds CPU time is counted, as kubelets have it.
+/// The period of the CPU quota in microseconds, that of kubelets.
 const PERIOD: u64 = 100_000;
-/// The least CPU time of a period that the kernel takes.
+/// The least CPU quota per period that the kernel accepts.
 const LEAST_QUOTA: u64 = 1_000;
-/// By which processes are moved into a group.
+/// The file to which processes are written to move them into a group.
 const PROCESSES: &str = "cgroup.procs";
 
-/// What can be limited.
+/// A resource that can be limited.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Kind {
     Cpu,
@@ -30,7 +30,7 @@ pub(super) enum Kind {
 impl Kind {
     const ALL: [Self; 2] = [Self::Cpu, Self::Memory];
 
-    /// As the kernel and Kubernetes call it.
+    /// Returns the name in the kernel and in Kubernetes.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -42,16 +42,16 @@ impl Kind {
 /// The limits of one container.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Bounds {
-    /// In thousandths of a CPU.
+    /// In thousandths of a CPU (millicores).
     pub(super) cpu: Option<u64>,
     /// In bytes.
     pub(super) memory: Option<u64>,
 }
 
-/// Which of the trees a group is in.
+/// The hierarchy of a group.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Tree {
-    /// That of all controllers.
+    /// The unified hierarchy with all controllers.
     Unified,
     Of(Kind),
 }
@@ -62,7 +62,7 @@ impl Tree {
     }
 }
 
-/// What is written into a file of a group. A file that only some kernels have may be missing.
+/// A value to write into a file of a group. A file that only some kernels have is not required.
 #[derive(Debug, Eq, PartialEq)]
 struct Entry {
     file: &'static str,
@@ -70,14 +70,14 @@ struct Entry {
     required: bool,
 }
 
-/// How a group of `tree` is made to hold to `bounds`.
+/// Returns the values that enforce `bounds` in a group of `tree`.
 fn entries(tree: Tree, bounds: Bounds) -> Vec<Entry> {
     let entry = |file, text: &str, required| Entry { file, text: text.to_owned(), required };
     let mut entries = Vec::new();
     if let Some(bytes) = bounds.memory.filter(|_| tree.holds(Kind::Memory)) {
         let bytes = bytes.to_string();
         entries.extend(match tree {
-            // A container dies as a whole, not a part of it that the rest waits for; and swap is no memory.
+            // All processes of a container are killed together, so that none waits for a dead one; and swap is disabled.
             Tree::Unified => vec![
                 entry("memory.max", &bytes, true),
                 entry("memory.swap.max", "0", false),
@@ -111,21 +111,21 @@ struct Root {
     home: PathBuf,
 }
 
-/// The groups of a node. They go with the value.
+/// The control groups of a node, removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Groups {
     roots: Vec<Root>,
-    /// Why not everything can be limited.
+    /// Why not all resources can be limited.
     why: Option<String>,
 }
 
 impl Groups {
-    /// Looks where this user may make groups.
+    /// Finds where this user may create groups.
     pub(super) fn find() -> Self {
         find::find()
     }
 
-    /// As on a machine without any.
+    /// Simulates a machine without control groups.
     #[cfg(test)]
     pub(super) fn none() -> Self {
         Self { roots: Vec::new(), why: None }
@@ -135,7 +135,7 @@ impl Groups {
         self.roots.iter().any(|root| root.tree.holds(kind))
     }
 
-    /// Why not everything can be limited, and what helps.
+    /// Returns why not all resources can be limited, and what helps.
     pub(super) fn remedy(&self) -> String {
         let why = self.why.as_deref().unwrap_or("the kernel has no control groups");
         format!(
@@ -143,10 +143,10 @@ impl Groups {
         )
     }
 
-    /// A group of its own for a container, with a `name` that no other has. None where nothing of `bounds` can be held.
+    /// Creates a group for a container, with a unique `name`. None if no part of `bounds` can be enforced.
     ///
     /// # Errors
-    /// When the kernel does not take a limit.
+    /// When the kernel rejects a limit.
     pub(super) fn make(&self, name: &str, bounds: Bounds) -> io::Result<Option<Group>> {
         let mut group = Group { places: Vec::new() };
         for root in &self.roots {
@@ -185,21 +185,21 @@ struct Held {
     home: PathBuf,
 }
 
-/// The group of one start of a container. It goes with the value, when nothing runs in it any more.
+/// The group of one run of a container. It is removed when this is dropped, after its processes have ended.
 #[derive(Debug)]
 pub(super) struct Group {
     places: Vec<Held>,
 }
 
 impl Group {
-    /// By which a supervisor goes into the group, and out of it again.
+    /// Returns the files by which a supervisor enters the group and leaves it.
     pub(super) fn doors(&self) -> Vec<Door> {
         let door =
             |held: &Held| Door { inside: held.folder.join(PROCESSES), back: held.home.join(PROCESSES) };
         self.places.iter().map(door).collect()
     }
 
-    /// Whether the kernel has ended something in it for want of memory.
+    /// Whether the kernel has killed a process in it because of the memory limit.
     pub(super) fn ran_out_of_memory(&self) -> bool {
         self.places.iter().any(|held| {
             let file = if held.tree == Tree::Unified { "memory.events" } else { "memory.oom_control" };
@@ -218,13 +218,13 @@ impl Drop for Group {
     }
 }
 
-/// How often something was ended for want of memory: `oom_kill` in either layout.
+/// Parses how many processes were killed because of the memory limit: `oom_kill` in both layouts.
 fn kills(text: &str) -> u64 {
     let counts = text.lines().filter_map(|line| line.strip_prefix("oom_kill "));
     counts.filter_map(|count| count.trim().parse::<u64>().ok()).next().unwrap_or(0)
 }
 
-/// Files of groups are there already: nothing is made that is not.
+/// Writes a file of a group, which must exist: the kernel creates these files.
 fn put(file: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(file)?.write_all(text.as_bytes())
 }
@@ -264,7 +264,7 @@ mod tests {
             roots: vec![Root { tree: Tree::Unified, folder: folder.clone(), home: dir.path().to_owned() }],
             why: None,
         };
-        // No kernel is behind it, so its files are not there.
+        // The test folder is not a real hierarchy, so the files are missing.
         let error = groups.make("a", Bounds { cpu: Some(1), memory: None }).unwrap_err();
         assert!(error.to_string().contains("groups/a`"), "{error}");
         fs::create_dir(&folder).unwrap();

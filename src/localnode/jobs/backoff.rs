@@ -1,4 +1,4 @@
-//! When a Job's next Pod may be made: later after each failure in a row, up to a bound.
+//! Computes when a Job's next Pod may be created: later after each failure in a row, up to a limit.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::Pod;
 
 use super::pods::Seen;
 
-/// Longest wait after a failure.
+/// The longest wait after a failure.
 const LONGEST: Duration = Duration::from_mins(10);
 
-/// How long `now` is before the time at which the next Pod may be made; none when it has come. `first` is the wait after
+/// Returns how long to wait before the next Pod may be created; None if it may be now. `first` is the wait after
 /// one failure, and each further one in a row doubles it.
 pub(super) fn remaining(
     pods: &[Pod],
@@ -30,7 +30,7 @@ pub(super) fn remaining(
     left(failures, *last, first, now)
 }
 
-/// The same for so many failures in a row, of which the last was at `last`.
+/// Does the same for a number of failures in a row, of which the last was at `last`.
 pub(super) fn left(failures: usize, last: Timestamp, first: Duration, now: Timestamp) -> Option<Duration> {
     let doubled = u32::try_from(failures.saturating_sub(1).min(16)).unwrap_or(16);
     let wait = first.saturating_mul(1 << doubled).min(LONGEST);

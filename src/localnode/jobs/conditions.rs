@@ -1,4 +1,4 @@
-//! Conditions of a Job: how its end is told, in two steps.
+//! Sets the conditions of a Job, which report its end in two steps.
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{JobCondition, JobStatus};
@@ -25,7 +25,7 @@ impl Ending {
         Self { succeeded: false, reason: reason.to_owned(), message: message.to_owned() }
     }
 
-    /// The ending that was decided in an earlier look.
+    /// Returns the ending that an earlier sync has decided.
     pub(super) fn decided(status: &JobStatus) -> Option<Self> {
         let of = |kind: &str, succeeded| {
             holding(status, kind).map(|condition| Self {
@@ -37,7 +37,7 @@ impl Ending {
         of("SuccessCriteriaMet", true).or_else(|| of("FailureTarget", false))
     }
 
-    /// The condition that says what will be, while Pods still have to go; and the one that says what is.
+    /// Returns the condition types for a decided end while Pods still have to terminate, and for the final end.
     fn kinds(&self) -> (&'static str, &'static str) {
         if self.succeeded { ("SuccessCriteriaMet", "Complete") } else { ("FailureTarget", "Failed") }
     }
@@ -54,7 +54,7 @@ impl Ending {
     }
 }
 
-/// The final condition of a Job that has ended.
+/// Returns the final condition of a Job that has ended.
 pub(super) fn last_word(status: &JobStatus) -> Option<&JobCondition> {
     holding(status, "Complete").or_else(|| holding(status, "Failed"))
 }
@@ -64,7 +64,7 @@ fn holding<'a>(status: &'a JobStatus, kind: &str) -> Option<&'a JobCondition> {
     conditions.into_iter().find(|condition| condition.type_ == kind && condition.status == "True")
 }
 
-/// Brings a condition to the status that is given; whether that changes anything. One that is missing is not false.
+/// Sets a condition; returns whether that changes anything. A missing condition is not added as false.
 pub(super) fn set(
     status: &mut JobStatus,
     (kind, holds): (&str, bool),

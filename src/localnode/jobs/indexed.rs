@@ -1,4 +1,4 @@
-//! Jobs whose Pods have an index each: which indexes have succeeded, which have failed for good, and which Pods come next. Pure.
+//! Tracks the indexes of Indexed Jobs: which have succeeded, which have failed, and which Pods come next. No I/O.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,22 +12,22 @@ use super::pods::{Failures, New, Seen};
 use super::policies::{self, Verdict};
 use super::{backoff, counts};
 
-/// How the indexes of a Job fare.
+/// The state of the indexes of a Job.
 pub(super) struct Indexed<'a> {
     pub(super) completions: usize,
-    /// Those that the status names, and those of Pods that are not counted yet.
+    /// Succeeded indexes: those in the status, and those of Pods that are not counted yet.
     pub(super) succeeded: Indexes,
-    /// Those that no Pod follows any more; none where failures are counted for the Job as a whole.
+    /// Failed indexes, which get no further Pod; None if failures are counted for the Job as a whole.
     pub(super) failed: Option<Indexes>,
-    /// Of each index that waits for another Pod the last one that failed. It tells how often its index has failed, and so it
-    /// stays until there is another that tells it.
+    /// For each index that waits for another Pod, the last Pod that failed. It has the number of failures of its index, so it
+    /// must stay until the next Pod has that number.
     held: BTreeMap<usize, Seen<'a>>,
     active: BTreeSet<usize>,
     terminating: BTreeSet<usize>,
 }
 
 impl<'a> Indexed<'a> {
-    /// Nothing for a Job whose Pods have no index.
+    /// Returns None for a Job whose Pods have no index.
     pub(super) fn of(spec: &JobSpec, status: &JobStatus, pods: &'a [Pod]) -> Option<Self> {
         if spec.completion_mode.as_deref() != Some("Indexed") {
             return None;
@@ -69,17 +69,17 @@ impl<'a> Indexed<'a> {
         }
     }
 
-    /// Whether the Pod's finalizer has to wait for the Pod that follows it.
+    /// Whether the finalizer of the Pod must stay until the next Pod of its index exists.
     pub(super) fn holds(&self, pod: Seen<'_>) -> bool {
         self.held.values().any(|held| held.uid() == pod.uid())
     }
 
-    /// Whether a Pod has an index that its Job asks for.
+    /// Whether the Pod's index is within the Job's completions.
     pub(super) fn knows(&self, pod: Seen<'_>) -> bool {
         pod.index().is_some_and(|index| index < self.completions)
     }
 
-    /// Why the Job has failed by its indexes, as reason and message.
+    /// Returns why the Job has failed because of its indexes, as reason and message.
     pub(super) fn failure(&self, spec: &JobSpec) -> Option<(&'static str, &'static str)> {
         let failed = self.failed.as_ref()?.total();
         let most = spec.max_failed_indexes.map(|most| counts::known(Some(most)));
@@ -91,8 +91,8 @@ impl<'a> Indexed<'a> {
         over.then_some(("FailedIndexes", "Job has failed indexes"))
     }
 
-    /// Active Pods that must go, whatever their number: those without an index that is asked for, and of those that share
-    /// one all but the farthest.
+    /// Returns active Pods that must be deleted whatever their number: those with an invalid index, and of Pods with the same
+    /// index all but the most advanced one.
     pub(super) fn surplus(&self, active: &[Seen<'a>]) -> Vec<Seen<'a>> {
         let (known, mut surplus): (Vec<Seen<'a>>, Vec<Seen<'a>>) =
             active.iter().partition(|pod| self.knows(**pod));
@@ -108,7 +108,7 @@ impl<'a> Indexed<'a> {
         surplus
     }
 
-    /// The next Pods, `count` at the most; and where all of them have to wait after failures of their index, for how long.
+    /// Returns the next Pods, `count` at most; or if all of them must wait after failures of their index, for how long.
     pub(super) fn next(
         &self,
         spec: &JobSpec,
@@ -144,7 +144,7 @@ impl<'a> Indexed<'a> {
     }
 }
 
-/// Whether no Pod of its index follows one that failed.
+/// Whether no further Pod of its index follows a failed one.
 fn is_last(spec: &JobSpec, pod: Seen<'_>, limit: usize) -> bool {
     if !pod.failed(policies::replaces_failed_alone(spec)) {
         return false;
@@ -156,7 +156,7 @@ fn is_last(spec: &JobSpec, pod: Seen<'_>, limit: usize) -> bool {
     }
 }
 
-/// How often an index has failed when another Pod follows `before`.
+/// Returns the number of failures of an index for the Pod that follows `before`.
 fn following(spec: &JobSpec, before: Option<&Seen<'_>>) -> Failures {
     let Some(before) = before else { return Failures::default() };
     let Failures { counted, ignored } = before.failures();

@@ -1,15 +1,15 @@
-//! Completion indexes of a Job, as its status writes them: `1,3-5,7`. Pure.
+//! Parses and formats completion indexes as in the status of a Job: `1,3-5,7`. No I/O.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Indexes in runs that neither touch nor overlap, the lowest first: a Job of 100,000 has few runs, and each look at it
+/// Indexes as disjoint, non-adjacent ranges, the lowest first: a Job with 100,000 indexes has few ranges, and each sync
 /// reads and writes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Indexes(Vec<(usize, usize)>);
 
 impl Indexes {
-    /// What a status or a rule says, as far as it can be read, below `completions`.
+    /// Parses the indexes in a status or a rule, ignoring invalid parts and those not below `completions`.
     pub(super) fn parse(text: &str, completions: usize) -> Self {
         let runs = text.split(',').filter_map(|run| {
             let (first, last) = run.split_once('-').unwrap_or((run, run));
@@ -31,14 +31,14 @@ impl Indexes {
         Self(joined)
     }
 
-    /// These and `more`.
+    /// Returns the indexes together with `more`.
     #[must_use]
     pub(super) fn with(&self, more: impl IntoIterator<Item = usize>) -> Self {
         let more: BTreeSet<usize> = more.into_iter().collect();
         Self::of_runs(self.0.iter().copied().chain(more.into_iter().map(|one| (one, one))).collect())
     }
 
-    /// These and those of `other`.
+    /// Returns the union with `other`.
     #[must_use]
     pub(super) fn and(&self, other: &Self) -> Self {
         Self::of_runs(self.0.iter().chain(&other.0).copied().collect())
@@ -53,7 +53,7 @@ impl Indexes {
         self.0.iter().map(|(first, last)| last - first + 1).sum()
     }
 
-    /// How many are in both.
+    /// Returns how many indexes are in both.
     pub(super) fn shared(&self, other: &Self) -> usize {
         let (mut ours, mut theirs) = (self.0.iter().peekable(), other.0.iter().peekable());
         let mut shared = 0;
@@ -68,7 +68,7 @@ impl Indexes {
         shared
     }
 
-    /// The first `count` below `completions` that are not among these.
+    /// Returns the first `count` indexes below `completions` that are missing.
     pub(super) fn first_missing(&self, count: usize, completions: usize) -> Vec<usize> {
         let mut missing = Vec::new();
         let mut candidate = 0;
@@ -87,7 +87,7 @@ impl fmt::Display for Indexes {
             let comma = if at == 0 { "" } else { "," };
             match last - first {
                 0 => write!(f, "{comma}{first}")?,
-                // Two are not worth a dash.
+                // Two adjacent indexes are not written as a range.
                 1 => write!(f, "{comma}{first},{last}")?,
                 _ => write!(f, "{comma}{first}-{last}")?,
             }

@@ -1,8 +1,8 @@
-//! Jobs, as the Job controller of a cluster runs them: Pods are made, counted once each, replaced or taken away, and the
-//! status tells of it in the steps and words of Kubernetes 1.36.
+//! Runs Jobs as a cluster's Job controller does: Pods are created, counted once each, replaced or deleted, and the
+//! status reports that with the steps and messages of Kubernetes 1.36.
 //!
-//! A look at a Job reads it with its Pods, plans, acts, and writes its status before and after the Pods' finalizers go, so
-//! that no Pod is counted twice or never, whenever the process ends.
+//! A sync reads a Job with its Pods, plans, acts, and writes the status before and after the Pods' finalizers are removed, so
+//! that each Pod is counted exactly once, whenever the process ends.
 
 mod backoff;
 mod conditions;
@@ -31,12 +31,12 @@ use crate::telemetry::with_causes;
 /// Namespace and name of a Job.
 type Key = (String, String);
 
-/// All Jobs that something has to be done about.
+/// All Jobs with work to do.
 pub(super) struct Jobs {
     context: Arc<Context>,
-    /// A Job's task is told how often it was asked to look.
+    /// The task of each Job, which receives the number of sync requests.
     actors: Actors<Key, u64>,
-    /// How often each of the tasks that ended had been asked when it looked last.
+    /// For each ended task, the number of requests at its last sync.
     looked: watch::Sender<Vec<(Key, u64)>>,
 }
 
@@ -50,7 +50,7 @@ impl Jobs {
         Self { context: Arc::new(context), actors: Actors::new(), looked: watch::Sender::default() }
     }
 
-    /// Something may have changed about a Job.
+    /// Requests a sync of a Job.
     pub(super) fn look(&mut self, namespace: String, name: String) {
         let key = (namespace, name);
         match self.actors.get(&key) {
@@ -59,7 +59,7 @@ impl Jobs {
         }
     }
 
-    /// A Pod has changed, or has gone.
+    /// Requests a sync of the Job of a changed or deleted Pod.
     pub(super) fn look_at_owner(&mut self, pod: &Pod) {
         if let Some(owner) = pods::controller_of(&pod.metadata) {
             self.look(pod.namespace().unwrap_or_default(), owner.name.clone());
@@ -75,7 +75,7 @@ impl Jobs {
         self.actors.start(key.clone(), 0, |asked| follow(context, key, asked, looked));
     }
 
-    /// Waits until there is nothing more to do about one of the Jobs.
+    /// Waits until a Job has no more work to do.
     pub(super) async fn ended(&mut self) {
         let key = self.actors.ended().await;
         let mut seen = None;
@@ -86,7 +86,7 @@ impl Jobs {
         });
         let asked = self.actors.get(&key).map(|task| *task.borrow());
         self.actors.forget(&key);
-        // Something happened after its last look.
+        // Another request came after its last sync.
         if asked != seen {
             self.begin(key);
         }
@@ -97,13 +97,13 @@ impl Jobs {
     }
 }
 
-/// First and longest wait after a request that failed.
+/// The first and the longest wait after a failed request.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
 
-/// First and longest wait after Pods were refused, as the Job controller has it.
+/// The first and the longest wait after Pods were rejected, those of the Job controller.
 const REFUSED: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
-/// Looks at one Job whenever it is asked to, until there is nothing more to do about it.
+/// Syncs one Job on request, until it has no more work to do.
 async fn follow(
     context: Arc<Context>,
     key: Key,
@@ -124,14 +124,14 @@ async fn follow(
             }
             Ok(Next::Change) => None,
             Ok(Next::After(pause)) => Some(pause),
-            // What refused them, quota or admission, may pass without the Job changing.
+            // The cause, quota or admission, may be resolved without a change of the Job.
             Ok(Next::Refused) => {
                 let pause = refused;
                 refused = (refused * 2).min(REFUSED.1);
                 Some(pause)
             }
             Err(error) => {
-                // Whoever wrote first is heard of by the watch as well.
+                // After a conflict, the watch reports the other writer's change.
                 if !matches!(&error, kube::Error::Api(status) if status.code == 409) {
                     let (namespace, job) = &key;
                     warn!(namespace, job, error = with_causes(&error), "the Job is looked at again");

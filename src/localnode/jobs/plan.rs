@@ -1,4 +1,4 @@
-//! What is to be done about a Job, from what was read of it and its Pods. Pure.
+//! Plans what to do about a Job, from its state and that of its Pods. No I/O.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,37 +16,37 @@ use super::indexed::Indexed;
 use super::pods::{New, Seen};
 use super::policies::{self, Verdict};
 
-/// Pods that are made or taken away in one look.
+/// The most Pods that are created or deleted in one sync.
 const MAX_AT_ONCE: usize = 500;
-/// Pods that wait to be counted at a time, so that the status stays small.
+/// The most uncounted Pods in the status, to keep it small.
 const MAX_UNCOUNTED: usize = 500;
 
-/// What is to be done, in this order: Pods made and deleted, the status written, Pods let go, the status settled.
+/// What to do, in this order: create and delete Pods, write the status, remove finalizers, update the counts.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Plan {
-    /// The status, as if nothing had to be made or deleted.
+    /// The new status, before creations and deletions.
     pub(super) status: JobStatus,
     pub(super) create: Vec<New>,
     pub(super) delete: Vec<Doomed>,
-    /// Pods whose finalizer may go once the status names them.
+    /// Pods whose finalizer may be removed once the status lists them.
     pub(super) release: Vec<String>,
     pub(super) ending: Option<Ending>,
     pub(super) notes: Vec<Note>,
-    /// When to look again, though nothing changes.
+    /// When to sync again even if nothing changes.
     pub(super) again: Option<Duration>,
 }
 
-/// A Pod that is to be deleted.
+/// A Pod to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Doomed {
     pub(super) name: String,
     pub(super) uid: String,
     pub(super) was_ready: bool,
-    /// Whether it leaves no trace in the Job's numbers: nobody waits for its end, since the Job wants fewer Pods than it has.
+    /// Whether it does not affect the Job's counts: nobody waits for its end, since the Job wants fewer Pods than it has.
     pub(super) is_untold: bool,
 }
 
-/// How the Pods of a Job fare, with those that are not in its status yet.
+/// The states of a Job's Pods, including those that are not in its status yet.
 struct Count<'a> {
     active: Vec<Seen<'a>>,
     ready: usize,
@@ -81,7 +81,7 @@ impl<'a> Count<'a> {
         }
     }
 
-    /// Tells in the status which indexes are done with.
+    /// Writes the completed and failed indexes into the status.
     fn tell_indexes(&self, status: &mut JobStatus) {
         let Some(indexed) = &self.indexed else { return };
         status.succeeded = shown(indexed.succeeded.total());
@@ -140,7 +140,7 @@ impl Plan {
         self.delete = pods.map(doomed).collect();
     }
 
-    /// Brings the Pods to what the Job asks for, and finds out whether it is complete.
+    /// Plans the Pods that the Job needs, and decides whether it is complete.
     fn manage(&mut self, spec: &JobSpec, count: &Count<'_>, pods: &[Pod], pace: (Timestamp, Duration)) {
         let active = count.active.len();
         let suspended = spec.suspend == Some(true);
@@ -167,7 +167,7 @@ impl Plan {
         }
     }
 
-    /// Plans so many Pods more, unless failures have to be waited out.
+    /// Plans to create a number of Pods, unless a backoff is not over.
     fn add(
         &mut self,
         missing: usize,
@@ -199,7 +199,7 @@ impl Plan {
         }
     }
 
-    /// Names the Pods that have ended in the status, so that their finalizers can go.
+    /// Lists the ended Pods in the status, so that their finalizers can be removed.
     fn track(&mut self, spec: &JobSpec, (pods, indexed): (&[Pod], Option<&Indexed<'_>>), is_going: bool) {
         let failed_alone = policies::replaces_failed_alone(spec);
         let has_failed = self.ending.as_ref().is_some_and(|ending| !ending.succeeded);
@@ -214,7 +214,7 @@ impl Plan {
                 continue;
             }
             let list = if pod.succeeded() {
-                // An index is counted once, whatever is named.
+                // Indexes are counted by the index lists, so their Pods are not listed.
                 indexed.is_none().then_some(&mut uncounted.succeeded)
             } else if failed || has_failed {
                 counts(spec, indexed, pod).then_some(&mut uncounted.failed)
@@ -236,7 +236,7 @@ impl Plan {
     }
 }
 
-/// The Pods that the status names and that have no finalizer any more, in numbers; `tracked` are the uids that have one.
+/// Moves listed Pods without a finalizer to the counts; `tracked` are the uids of Pods with one.
 pub(super) fn settle(status: &mut JobStatus, tracked: &BTreeSet<String>) {
     let Some(uncounted) = &mut status.uncounted_terminated_pods else { return };
     let UncountedTerminatedPods { succeeded, failed } = uncounted;
@@ -251,24 +251,24 @@ pub(super) fn settle(status: &mut JobStatus, tracked: &BTreeSet<String>) {
     }
 }
 
-/// Whether every Pod has been counted and has gone, so that the last word can be said.
+/// Whether every Pod has been counted and has terminated, so that the final condition can be set.
 pub(super) fn is_settled(status: &JobStatus) -> bool {
     let uncounted = status.uncounted_terminated_pods.as_ref();
     let waiting = uncounted.map_or(0, |pods| listed(pods.succeeded.as_ref()) + listed(pods.failed.as_ref()));
     waiting == 0 && known(status.active) == 0 && known(status.terminating) == 0
 }
 
-/// Whether a Pod is one that failed and counts as such.
+/// Whether a Pod failed, and counts as failed.
 fn counts_as_failed(spec: &JobSpec, indexed: Option<&Indexed<'_>>, pod: Seen<'_>) -> bool {
     pod.failed(policies::replaces_failed_alone(spec)) && counts(spec, indexed, pod)
 }
 
-/// Whether a Pod counts where it failed: it is one that the Job asks for, and no policy says otherwise.
+/// Whether a Pod counts if it fails: its index is valid, and no policy ignores it.
 fn counts(spec: &JobSpec, indexed: Option<&Indexed<'_>>, pod: Seen<'_>) -> bool {
     indexed.is_none_or(|indexed| indexed.knows(pod)) && policies::verdict(spec, pod.0) != Verdict::Ignore
 }
 
-/// Active Pods that have to go, `least` of them at least: those that have done the least go first.
+/// Returns active Pods to delete, `least` of them at least: the least advanced ones first.
 fn surplus<'a>(count: &Count<'a>, least: usize) -> Vec<Seen<'a>> {
     let mut surplus =
         count.indexed.as_ref().map(|indexed| indexed.surplus(&count.active)).unwrap_or_default();
@@ -280,7 +280,7 @@ fn surplus<'a>(count: &Count<'a>, least: usize) -> Vec<Seen<'a>> {
     surplus
 }
 
-/// How many Pods a Job wants to run now.
+/// Returns how many Pods a Job should run now.
 fn wanted(spec: &JobSpec, count: &Count<'_>) -> usize {
     let parallelism = known(Some(spec.parallelism.unwrap_or(1)));
     match spec.completions {
@@ -290,7 +290,7 @@ fn wanted(spec: &JobSpec, count: &Count<'_>) -> usize {
     }
 }
 
-/// Why the Job ends before it has done all that it was to do; the first of the reasons that there are.
+/// Returns why the Job fails before it is complete; the first of several reasons.
 fn exceeded(
     spec: &JobSpec,
     status: &JobStatus,
@@ -330,7 +330,7 @@ fn exceeded(
     of_policy.or_else(of_limit).or_else(of_deadline).or_else(of_indexes).or_else(of_success)
 }
 
-/// What is left until the Job's deadline; nothing of it when the deadline has passed.
+/// Returns the remaining time until the Job's deadline; zero if it has passed.
 fn deadline(spec: &JobSpec, status: &JobStatus, now: Timestamp) -> Option<Duration> {
     let seconds = spec.active_deadline_seconds.filter(|_| spec.suspend != Some(true))?;
     let until = status.start_time.as_ref()?.0.saturating_add(SignedDuration::from_secs(seconds)).ok()?;

@@ -1,4 +1,4 @@
-//! The Pods of a Job: how they are made, whose they are, and how each one fares.
+//! Creates the Pods of a Job, and reads their owner and state.
 
 use std::cmp::Reverse;
 
@@ -12,20 +12,20 @@ use kube::{Resource as _, ResourceExt as _};
 
 /// Keeps a Pod until it has been counted.
 pub(super) const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
-/// What admission writes into a Pod that names no account.
+/// The account that admission sets in a Pod without one.
 const ACCOUNT: &str = "default";
 
-/// Label and annotation of a Pod that has an index.
+/// The label and annotation with the index of a Pod.
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
-/// Annotations of a Pod that tell how often Pods of its index failed before it.
+/// The annotations with the number of earlier failures of the Pod's index.
 const FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
 const IGNORED: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
-/// Variable that tells a container the index of its Pod.
+/// The environment variable with the index of the Pod.
 const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
-/// Bytes that the server leaves to the beginning of a name that it ends by itself.
+/// The most bytes of `generateName` that the server keeps.
 const MAX_GENERATED: usize = 58;
 
-/// How often Pods of one index failed, by whether a policy lets them count.
+/// The failures of one index: those that count, and those that a policy ignores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Failures {
     pub(super) counted: usize,
@@ -38,21 +38,21 @@ impl Failures {
     }
 }
 
-/// A Pod that is to be made.
+/// A Pod to create.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct New {
     pub(super) index: Option<usize>,
-    /// Told to it where each index has a limit of its own.
+    /// Set if each index has its own failure limit.
     pub(super) failures: Option<Failures>,
 }
 
-/// The owner of a Pod, where that is a Job.
+/// Returns the owner of a Pod, if that is a Job.
 pub(super) fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
     let owners = meta.owner_references.iter().flatten();
     owners.into_iter().find(|owner| owner.controller == Some(true) && owner.kind == "Job")
 }
 
-/// A Pod of a Job.
+/// Creates a Pod of a Job.
 pub(super) fn make(job: &Job, new: New) -> Option<Pod> {
     let spec = job.spec.as_ref()?;
     let template = spec.template.metadata.clone().unwrap_or_default();
@@ -66,7 +66,7 @@ pub(super) fn make(job: &Job, new: New) -> Option<Pod> {
         labels: template.labels,
         annotations: template.annotations,
         finalizers: Some(finalizers),
-        // A Job that is deleted in the foreground waits for those that say so.
+        // The Job's foreground deletion waits for Pods with `blockOwnerDeletion`.
         owner_references: job
             .controller_owner_ref(&())
             .map(|owner| vec![OwnerReference { block_owner_deletion: Some(true), ..owner }]),
@@ -80,7 +80,7 @@ pub(super) fn make(job: &Job, new: New) -> Option<Pod> {
 }
 
 impl New {
-    /// Tells a Pod which of its Job's it is.
+    /// Sets name, index and failures of the Pod.
     fn name(self, job: &str, pod: &mut Pod) {
         let Some(index) = self.index else { return };
         let meta = &mut pod.metadata;
@@ -123,7 +123,7 @@ fn tell_index(container: &mut Container) {
     });
 }
 
-/// A Pod as a Job sees it.
+/// A Pod from the point of view of its Job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a>(pub(super) &'a Pod);
 
@@ -136,12 +136,12 @@ impl<'a> Seen<'a> {
         self.0.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// Its place among the Pods of its Job, where these have one each.
+    /// Returns its index, if it has one.
     pub(super) fn index(self) -> Option<usize> {
         self.annotation(INDEX)
     }
 
-    /// How often Pods of its index failed before it.
+    /// Returns the number of earlier failures of its index.
     pub(super) fn failures(self) -> Failures {
         let known = |key| self.annotation(key).unwrap_or_default();
         Failures { counted: known(FAILURES), ignored: known(IGNORED) }
@@ -151,14 +151,14 @@ impl<'a> Seen<'a> {
         self.0.metadata.annotations.as_ref()?.get(key)?.parse().ok()
     }
 
-    /// How far it has come, less before more: of two that do the same the one that did less goes first.
+    /// Orders Pods by their progress, the least first: of two equal ones the younger is deleted first.
     pub(super) fn progress(&self) -> (bool, bool, bool, Reverse<Option<Timestamp>>) {
         let bound = self.0.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
         let begun = self.0.metadata.creation_timestamp.as_ref().map(|time| time.0);
         (bound, self.phase() == "Running", self.is_ready(), Reverse(begun))
     }
 
-    /// Whether it has yet to be counted.
+    /// Whether it has not been counted yet.
     pub(super) fn is_tracked(self) -> bool {
         self.0.finalizers().iter().any(|finalizer| finalizer == FINALIZER)
     }
@@ -175,7 +175,7 @@ impl<'a> Seen<'a> {
         self.0.metadata.deletion_timestamp.is_some()
     }
 
-    /// Whether it failed; one that is deleted before its end counts as failed, unless only failed ones are replaced.
+    /// Whether it failed; a Pod that is deleted before its end counts as failed, unless only failed Pods are replaced.
     pub(super) fn failed(self, replaces_failed_alone: bool) -> bool {
         self.phase() == "Failed" || (!replaces_failed_alone && self.is_going() && !self.succeeded())
     }
@@ -193,7 +193,7 @@ impl<'a> Seen<'a> {
         conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
     }
 
-    /// Starts of its containers after the first, while it may start them again.
+    /// Returns how often its containers were restarted, as long as it may restart them.
     pub(super) fn restarts(self) -> i32 {
         if !["Running", "Pending"].contains(&self.phase()) {
             return 0;
@@ -201,7 +201,7 @@ impl<'a> Seen<'a> {
         self.containers().map(|container| container.restart_count).sum()
     }
 
-    /// When its last container ended.
+    /// Returns when its last container ended.
     pub(super) fn ended(self) -> Option<Timestamp> {
         let last = self.containers().filter_map(|container| {
             Some(container.state.as_ref()?.terminated.as_ref()?.finished_at.as_ref()?.0)

@@ -1,4 +1,4 @@
-//! What a Job's policies say of a Pod that failed, and of the indexes that succeeded. Pure.
+//! Evaluates a Job's policies: for a failed Pod, and for the succeeded indexes. No I/O.
 
 use k8s_openapi::api::batch::v1::{
     JobSpec, PodFailurePolicyOnExitCodesRequirement, PodFailurePolicyOnPodConditionsPattern,
@@ -9,25 +9,25 @@ use kube::ResourceExt as _;
 
 use super::indexes::Indexes;
 
-/// What the first rule that fits a failed Pod asks for.
+/// The action of the first rule that matches a failed Pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// It counts, as without a policy.
     Count,
     /// It is replaced and not counted.
     Ignore,
-    /// No Pod of its index follows it.
+    /// Its index gets no further Pod.
     FailIndex,
-    /// The Job fails, for this reason.
+    /// The Job fails with this message.
     FailJob(String),
 }
 
-/// Whether Pods that are being deleted have neither failed nor left their place: what becomes of them is waited for.
+/// Whether terminating Pods neither count as failed nor are replaced until they have ended.
 pub(super) fn replaces_failed_alone(spec: &JobSpec) -> bool {
     spec.pod_replacement_policy.as_deref() == Some("Failed") || spec.pod_failure_policy.is_some()
 }
 
-/// What the Job's policy says of a failed Pod.
+/// Evaluates the Job's failure policy for a failed Pod.
 pub(super) fn verdict(spec: &JobSpec, pod: &Pod) -> Verdict {
     let rules = spec.pod_failure_policy.iter().flat_map(|policy| &policy.rules).enumerate();
     for (at, rule) in rules {
@@ -42,7 +42,7 @@ pub(super) fn verdict(spec: &JobSpec, pod: &Pod) -> Verdict {
     Verdict::Count
 }
 
-/// What of the Pod fits a rule, in words.
+/// Returns a message about what of the Pod matches a rule.
 fn fitting(rule: &PodFailurePolicyRule, pod: &Pod) -> Option<String> {
     let name = format!("{}/{}", pod.namespace().unwrap_or_default(), pod.name_any());
     let status = pod.status.as_ref()?;
@@ -63,7 +63,7 @@ fn holds(condition: &PodCondition, pattern: &PodFailurePolicyOnPodConditionsPatt
     condition.type_ == pattern.type_ && condition.status == status
 }
 
-/// The name and exit code of a container that ended as is asked.
+/// Returns the name and exit code of a container that matches the requirement.
 fn exit<'c>(
     container: &'c ContainerStatus,
     asked: &PodFailurePolicyOnExitCodesRequirement,
@@ -79,7 +79,7 @@ fn exit<'c>(
     (named && code != 0 && fits).then_some((container.name.as_str(), code))
 }
 
-/// Whether so many successes are enough for the Job, and by which rule, in words.
+/// Returns whether the succeeded indexes satisfy the success policy, as a message that names the rule.
 pub(super) fn success(spec: &JobSpec, succeeded: &Indexes, completions: usize) -> Option<String> {
     let rules = spec.success_policy.iter().flat_map(|policy| &policy.rules).enumerate();
     rules.filter(|_| succeeded.total() > 0).find_map(|(at, rule)| {
@@ -154,7 +154,7 @@ mod tests {
         ]}}));
         let told = "Pod n/p has condition DisruptionTarget matching FailJob rule at index 1".to_owned();
         assert_eq!(verdict(&by_condition, &failed(1)), Verdict::FailJob(told));
-        // A container that ended well fits no rule about exit codes.
+        // A container that succeeded matches no rule about exit codes.
         let any = spec(json!({"podFailurePolicy": {"rules": [
             {"action": "FailJob", "onExitCodes": {"containerName": "side", "operator": "NotIn", "values": [1]}},
         ]}}));

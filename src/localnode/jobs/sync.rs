@@ -1,4 +1,4 @@
-//! One look at a Job: read, plan, act, write.
+//! Syncs a Job: reads, plans, acts, writes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,23 +17,23 @@ use super::plan::{self, Doomed, Plan};
 use super::pods::{self, FINALIZER, New, Seen};
 use super::{Key, conditions};
 
-/// Who is to run a Job that names nobody.
+/// The default of `managedBy`: this controller.
 const CONTROLLER: &str = "kubernetes.io/job-controller";
 
 pub(super) struct Context {
     pub(super) client: Client,
     pub(super) events: Events,
-    /// Before the first failed Pod is replaced.
+    /// The wait before the first failed Pod is replaced.
     pub(super) backoff: Duration,
 }
 
-/// What to wait for before the next look.
+/// What to wait for before the next sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Nothing,
     Change,
     After(Duration),
-    /// Pods could not be made.
+    /// Pods could not be created.
     Refused,
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn look(context: &Context, (namespace, name): &Key) -> Result<N
     act(context, &jobs, &all, (job, own), plan).await
 }
 
-/// Pods by the labels that the server gave them, which their owner then confirms.
+/// Selects Pods by the labels that the server has set; their owner reference is checked later.
 fn selected(job: &Job, spec: &JobSpec) -> ListParams {
     match &job.metadata.uid {
         Some(uid) if spec.manual_selector != Some(true) => {
@@ -130,7 +130,7 @@ async fn act(
         context.events.tell(&about, note).await;
     }
     Ok(match (over, refused, again) {
-        // What follows the end is looked up at once.
+        // The next step after the end follows immediately.
         (Some(_), ..) => Next::After(Duration::ZERO),
         (None, true, _) => Next::Refused,
         (None, false, Some(again)) => Next::After(again),
@@ -138,7 +138,7 @@ async fn act(
     })
 }
 
-/// Makes Pods; how many were made, and whether one was refused. Those behind it would be as well.
+/// Creates Pods; returns how many, and whether one was rejected. The rest is not tried then.
 async fn make(
     context: &Context,
     all: &Api<Pod>,
@@ -153,7 +153,7 @@ async fn make(
                 let text = format!("Created pod: {}", pod.name_any());
                 context.events.tell(&about, Note::normal("SuccessfulCreate", text)).await;
             }
-            // Nothing can be made there any more, events neither.
+            // Nothing can be created in a terminating namespace, not even Events.
             Err(kube::Error::Api(status)) if is_of_ending_namespace(&status) => return Ok((made, false)),
             Err(kube::Error::Api(status)) => {
                 let text = format!("Error creating: {}", status.message);
@@ -171,7 +171,7 @@ fn is_of_ending_namespace(status: &Status) -> bool {
     causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
-/// Writes the status where it differs, and answers the Job as it is then.
+/// Writes the status if it differs, and returns the updated Job.
 async fn write(jobs: &Api<Job>, job: Job, status: &JobStatus) -> Result<Job, kube::Error> {
     if job.status.as_ref() == Some(status) {
         return Ok(job);
@@ -180,7 +180,7 @@ async fn write(jobs: &Api<Job>, job: Job, status: &JobStatus) -> Result<Job, kub
     jobs.replace_status(&next.name_any(), &PostParams::default(), &next).await
 }
 
-/// Deletes a Job that has been over for as long as it says, with its Pods.
+/// Deletes a Job with its Pods after its `ttlSecondsAfterFinished`.
 async fn expire(
     jobs: &Api<Job>,
     job: &Job,
@@ -203,12 +203,12 @@ async fn expire(
     Ok(Next::Nothing)
 }
 
-/// Deletes a Pod; whether it was there.
+/// Deletes a Pod; returns whether it existed.
 async fn remove(pods: &Api<Pod>, name: &str) -> Result<bool, kube::Error> {
     found(pods.delete(name, &DeleteParams::default()).await.map(drop))
 }
 
-/// Takes the finalizer from the Pods that a Job of this name left behind, except from those of the Job `living`.
+/// Removes the finalizer from the Pods of an earlier Job of this name, but not from those of the Job `living`.
 async fn release_left(pods: &Api<Pod>, job: &str, living: Option<&str>) -> Result<(), kube::Error> {
     let label = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={job}"));
     for pod in pods.list_metadata(&label).await?.items {
@@ -226,7 +226,7 @@ async fn let_go(pods: &Api<Pod>, name: &str, uid: &str) -> Result<(), kube::Erro
     found(pods.patch(name, &PatchParams::default(), &Patch::Strategic(patch)).await.map(drop)).map(drop)
 }
 
-/// Whether the object was there.
+/// Whether the object existed.
 fn found(done: Result<(), kube::Error>) -> Result<bool, kube::Error> {
     match done {
         Ok(()) => Ok(true),

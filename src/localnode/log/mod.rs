@@ -1,5 +1,5 @@
-//! What a container writes, kept with its times in files of a bounded size: `<time> stdout|stderr F|P <text>`, as container
-//! runtimes write it. `P` marks a piece of a line that goes on.
+//! Writes a container's output with timestamps into files of bounded size: `<time> stdout|stderr F|P <text>`, the format of
+//! container runtimes. `P` marks a partial line that continues.
 
 mod read;
 mod registry;
@@ -19,13 +19,13 @@ pub use self::read::Wanted;
 pub(in crate::localnode) use self::registry::Writing;
 pub use self::registry::{Logs, NoLog};
 
-/// A file that reaches this size is put aside, and the one that was put aside before goes: no start of a container keeps
-/// more than twice as much.
+/// The size at which a file is rotated, replacing the previously rotated one: one run of a container keeps
+/// twice as much at most.
 const MAX_FILE: u64 = 10 << 20;
-/// Longest piece of a line.
+/// The longest part of a line.
 const MAX_PIECE: usize = 16 << 10;
 
-/// The stream that a text came on.
+/// The output stream of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     Out,
@@ -41,7 +41,7 @@ impl Stream {
     }
 }
 
-/// The log of one start of a container.
+/// The log of one run of a container.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     inner: Arc<Inner>,
@@ -51,7 +51,7 @@ pub(super) struct Log {
 struct Inner {
     path: PathBuf,
     open: Mutex<Open>,
-    /// Counts what was written, for whoever follows.
+    /// Counts writes, for readers that follow.
     written: watch::Sender<u64>,
 }
 
@@ -64,15 +64,15 @@ struct Open {
 }
 
 impl Log {
-    /// A new file at `path`.
+    /// Creates a log file at `path`.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the file cannot be created.
     fn create(path: &Path) -> io::Result<Self> {
         Self::bounded(path, MAX_FILE)
     }
 
-    /// Hears of everything that is written from now on, until nobody writes any more.
+    /// Returns a receiver that is notified of writes, until the writer is dropped.
     fn news(&self) -> watch::Receiver<u64> {
         self.inner.written.subscribe()
     }
@@ -83,8 +83,8 @@ impl Log {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Takes what comes until the other end has closed. What cannot be kept is let go: a container is never held up by a
-    /// disk that is full.
+    /// Writes everything from `from` until it ends. If the disk is full, output is dropped: the container must never be
+    /// blocked by that.
     pub(super) async fn take(self, from: impl AsyncRead + Unpin, stream: Stream) {
         let mut from = BufReader::with_capacity(MAX_PIECE, from);
         loop {
@@ -130,7 +130,7 @@ impl Open {
     }
 }
 
-/// Where a full file is put.
+/// Returns the name of the rotated file.
 fn aside(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }

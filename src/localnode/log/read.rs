@@ -1,4 +1,4 @@
-//! Reading a container's log: the part that is asked for, at the pace of whoever takes it, and on with what is yet to come.
+//! Reads a container's log: the requested part, at the speed of the receiver, and following new output on request.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader};
@@ -12,43 +12,43 @@ use tokio::sync::watch;
 
 use super::{Stream as Of, aside};
 
-/// What is handed on at a time.
+/// The size of a chunk.
 const CHUNK: usize = 64 << 10;
 
-/// What of a log is asked for.
+/// The requested part of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// Go on with what is yet to be written, until the container ends.
+    /// Whether to follow new output until the container ends.
     pub follow: bool,
-    /// The log of the start before this one.
+    /// Whether to read the log of the previous run.
     pub previous: bool,
-    /// Each line after the time at which it was written.
+    /// Whether to prefix each line with its time.
     pub timestamps: bool,
-    /// Nothing that is older.
+    /// Only lines from this time on.
     pub since: Option<Timestamp>,
-    /// So many lines from the end.
+    /// The number of lines from the end.
     pub tail: Option<u64>,
-    /// So many bytes.
+    /// The most bytes.
     pub limit: Option<u64>,
-    /// `Stdout` or `Stderr`; both where it is none.
+    /// `Stdout` or `Stderr`; None for both.
     pub stream: Option<String>,
 }
 
-/// A log that is being read.
+/// The state of reading a log.
 struct Reading {
     path: PathBuf,
     file: BufReader<File>,
-    /// What was put aside is read first.
+    /// Whether the rotated file is being read, which comes first.
     is_aside: bool,
     wanted: Wanted,
-    /// Lines that come before those that are asked for.
+    /// The number of lines to skip before the requested ones.
     skip: u64,
     left: u64,
-    /// Whether the next piece begins a line.
+    /// Whether the next part begins a line.
     begins: bool,
 }
 
-/// The text of the log at `path`; `news` tells of what is written, and ends with the container.
+/// Reads the log at `path`; `news` is notified of writes, and ends with the container.
 ///
 /// # Errors
 /// When there is no such log.
@@ -69,7 +69,7 @@ pub(super) fn read(
                 if let Some(news) = &mut news {
                     news.borrow_and_update();
                 }
-                // Reading is work of the disk's.
+                // File access blocks.
                 let done = tokio::task::spawn_blocking(move || {
                     let chunk = reading.chunk();
                     (reading, chunk)
@@ -100,7 +100,7 @@ fn open(path: &Path) -> io::Result<(BufReader<File>, bool)> {
 }
 
 impl Reading {
-    /// The next text; empty where there is none yet.
+    /// Returns the next text; empty if there is none yet.
     fn chunk(&mut self) -> io::Result<Vec<u8>> {
         if let Some(tail) = self.wanted.tail.take() {
             self.skip = lines(&self.path)?.saturating_sub(tail);
@@ -124,14 +124,14 @@ impl Reading {
         Ok(out)
     }
 
-    /// The next line of the files; none where no whole one is there yet.
+    /// Reads the next line; false if there is no complete one yet.
     fn line(&mut self, line: &mut Vec<u8>) -> io::Result<bool> {
         loop {
             let read = self.file.read_until(b'\n', line)?;
             if line.ends_with(b"\n") {
                 return Ok(true);
             }
-            // Half of a line that is being written is read again when it is whole.
+            // A partially written line is read again when it is complete.
             self.file.seek_relative(-i64::try_from(read).unwrap_or(0))?;
             line.clear();
             if !self.goes_on()? {
@@ -140,11 +140,11 @@ impl Reading {
         }
     }
 
-    /// Goes on with the file after this one, where there is one.
+    /// Opens the next file, if there is one.
     fn goes_on(&mut self) -> io::Result<bool> {
         let next = match File::open(&self.path) {
             Ok(next) => next,
-            // Between one name and the next.
+            // In the middle of a rotation.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
         };
@@ -181,11 +181,11 @@ impl Reading {
     }
 }
 
-/// A line of a log file, taken apart.
+/// A parsed line of a log file.
 struct Line<'a> {
     at: &'a str,
     of: Of,
-    /// Whether the text ends here.
+    /// Whether the line ends here.
     whole: bool,
     text: &'a [u8],
 }
@@ -201,7 +201,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The lines of a log, in all its files.
+/// Counts the lines of a log in all its files.
 fn lines(path: &Path) -> io::Result<u64> {
     let (mut file, is_aside) = open(path)?;
     let mut count = newlines(&mut file)?;

@@ -1,4 +1,4 @@
-//! Which logs there are: those of containers that run, which can be followed, and those of earlier starts.
+//! Tracks the logs of containers: those that run, which can be followed, and those of earlier runs.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,14 +15,14 @@ use super::super::node;
 use super::read::{self, Wanted};
 use super::{Log, aside};
 
-/// The logs of the Pods of this machine. Clones are of the same ones.
+/// The logs of the Pods of this machine. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Logs {
     folder: PathBuf,
     written: Arc<Mutex<HashMap<PathBuf, Log>>>,
 }
 
-/// The log of a container that runs; it can be followed until this goes.
+/// The log of a running container, which can be followed until this is dropped.
 #[derive(Debug)]
 pub(in crate::localnode) struct Writing {
     pub(in crate::localnode) log: Log,
@@ -31,7 +31,7 @@ pub(in crate::localnode) struct Writing {
 }
 
 impl Writing {
-    /// The last `bytes` of the last `lines` that were written.
+    /// Returns the last `bytes` of the last `lines` lines.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -51,7 +51,7 @@ impl Drop for Writing {
 }
 
 impl Logs {
-    /// The logs below `folder`, which is that of the settings.
+    /// Creates a registry of the logs below `folder`, which is that of the settings.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), written: Arc::default() }
@@ -61,10 +61,10 @@ impl Logs {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The log of a start of a container, of which `folder` has all. The one before it stays, older ones go.
+    /// Creates the log of a run of a container, whose logs are in `folder`. That of the previous run stays, older ones are deleted.
     ///
     /// # Errors
-    /// When there cannot be a file.
+    /// When the file cannot be created.
     pub(in crate::localnode) fn begin(&self, folder: &Path, number: u32) -> io::Result<Writing> {
         crate::private::make_folder(folder)?;
         if let Some(old) = number.checked_sub(2) {
@@ -78,10 +78,10 @@ impl Logs {
         Ok(Writing { log, path, of: self.clone() })
     }
 
-    /// The log of a container of `pod`, as the Pod's status has it.
+    /// Opens the log of a container of `pod`; the Pod's status says which runs exist.
     ///
     /// # Errors
-    /// With the words of a kubelet, when there is none.
+    /// When there is none, with the messages of a kubelet.
     pub fn open(
         &self,
         pod: &Pod,
@@ -102,7 +102,7 @@ impl Logs {
     }
 }
 
-/// Why there is no log to read; the texts are a kubelet's.
+/// Why there is no log; the messages are a kubelet's.
 #[derive(Debug, thiserror::Error)]
 pub enum NoLog {
     #[error("unable to retrieve container logs for {container:?} of pod {pod:?}")]
@@ -125,7 +125,7 @@ fn status_of<'a>(pod: &'a Pod, container: &str) -> Option<&'a ContainerStatus> {
     all.into_iter().find(|status| status.name == container)
 }
 
-/// How many starts the log that is meant lies before the newest one.
+/// Returns how many runs before the newest one the requested log is.
 fn started(
     pod: &str,
     container: &str,
@@ -138,7 +138,7 @@ fn started(
     let waiting = state.and_then(|state| state.waiting.as_ref());
     if previous {
         return match ended(last) {
-            // Between two starts, the one that ended last is the newest.
+            // Between two runs, the one that ended last is the newest.
             true => Ok(u32::from(waiting.is_none())),
             false => Err(NoLog::NotFound { container: container.to_owned(), pod: pod.to_owned() }),
         };

@@ -1,4 +1,4 @@
-//! One container of a Pod through all its starts.
+//! Runs one container of a Pod through all its restarts.
 
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
@@ -27,18 +27,18 @@ use super::volumes::Volumes;
 use super::worker::Worker;
 use crate::private;
 
-/// Longest wait before another start.
+/// The longest wait before a restart.
 const LONGEST: Duration = Duration::from_mins(5);
-/// A container that ran for so long begins with the shortest wait again.
+/// A container that ran for this long restarts with the shortest wait again.
 const STEADY: Duration = Duration::from_mins(10);
-/// How soon something is looked for again that was missing.
+/// How soon missing objects are looked up again.
 const MISSING: Duration = Duration::from_secs(2);
-/// What a container runtime answers for a program that cannot be started.
+/// The exit code of container runtimes for a program that cannot be started.
 const NO_START: i32 = 128;
 
 impl Run<'_> {
-    /// Starts the container as often as its policy says; its last exit code, and none if it never ran to an end before
-    /// the Pod was cut short.
+    /// Runs the container as often as its policy says; returns its last exit code, or None if it never ran to its end before
+    /// the Pod was terminated.
     pub(super) async fn keep(mut self, mut begun: Option<oneshot::Sender<()>>) -> Option<i32> {
         let first = self.worker.context.settings.pace.crash_backoff;
         let mut wait = first;
@@ -80,7 +80,7 @@ impl Run<'_> {
         self.tell(Note::warning("BackOff", text)).await;
     }
 
-    /// What stands for the image. Where nothing does, that is said, and nothing more happens until the Pod goes.
+    /// Returns the replacement of the image. If there is none, that is reported, and this waits until the Pod is deleted.
     async fn image(&mut self) -> Option<Image> {
         let name = self.container.image.clone().unwrap_or_default();
         if let Some(image) = self.worker.context.settings.images.find(&name) {
@@ -98,7 +98,7 @@ impl Run<'_> {
         None
     }
 
-    /// What to run, as soon as everything that it needs is there.
+    /// Returns what to run, as soon as everything that it needs exists.
     async fn ordered(&mut self, image: &Image) -> Option<Order> {
         let mut told = None;
         loop {
@@ -153,7 +153,7 @@ impl Run<'_> {
         Ok(Order { program, args, env, folder, root, image, mounts, unmounted, doors })
     }
 
-    /// The Secrets and ConfigMaps that the environment names.
+    /// Reads the Secrets and ConfigMaps of the environment.
     async fn sources(&self) -> Result<Sources, kube::Error> {
         let (client, pod) = (&self.worker.context.client, &self.worker.pod);
         let namespace = pod.namespace().unwrap_or_default();
@@ -179,7 +179,7 @@ impl Run<'_> {
         Ok(sources)
     }
 
-    /// One start, to its end: the exit code, and for how long it ran.
+    /// Runs the container once; returns the exit code, and for how long it ran.
     async fn once(
         &mut self,
         order: &Order,
@@ -221,7 +221,7 @@ impl Run<'_> {
         Some((code, Duration::try_from(Timestamp::now().duration_since(at)).unwrap_or_default()))
     }
 
-    /// Starts it within its limits.
+    /// Starts the container with its limits.
     async fn limited(
         &self,
         of_start: &str,
@@ -235,10 +235,10 @@ impl Run<'_> {
         Ok((Instance::start(&context.settings.program, &order, log).await?, group))
     }
 
-    /// Says that it has started.
+    /// Reports that the container has started.
     async fn started(&self, instance: &Instance, id: &str) {
         let name = &self.container.name;
-        // Who does something right after the start does not run before that is done.
+        // With a postStart hook, the container counts as running only after that is done.
         if self.post_start().is_none() {
             self.runs(id).await;
         }
@@ -253,7 +253,7 @@ impl Run<'_> {
         }
     }
 
-    /// Follows a start to its end, does what comes right after the one and right before the other, and asks it meanwhile how it fares.
+    /// Waits for the end of a run; meanwhile runs the lifecycle hooks and the probes.
     async fn kept(&self, instance: Instance, id: &str, begun: Option<oneshot::Sender<()>>) -> Exit {
         let (errands, asked) = Errands::new();
         let (doom, end) = (watch::Sender::new(None), watch::Sender::new(None));
@@ -297,7 +297,7 @@ impl Run<'_> {
 }
 
 impl Worker<'_> {
-    /// What every container's environment has besides what it names.
+    /// Returns the environment variables that every container has.
     fn given(&self) -> Vec<(String, String)> {
         let api = &self.context.settings.api;
         let (home, port) = (self.home().display().to_string(), api.port.to_string());
@@ -309,7 +309,7 @@ impl Worker<'_> {
         ]
     }
 
-    /// What the environment has where nothing can be mounted: who the Pod is, and where its volumes are.
+    /// Returns the variables for containers without mounts: the Pod's identity, and where its volumes are.
     fn unmounted(&self, mounts: &[Mount]) -> Vec<(String, String)> {
         let paths: BTreeMap<_, _> = mounts.iter().map(|mount| (&mount.target, &mount.source)).collect();
         let paths = serde_json::to_string(&paths).unwrap_or_default();
@@ -324,7 +324,7 @@ impl Worker<'_> {
         self.volumes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes what all containers share; whether the Pod still goes on.
+    /// Creates what all containers share; returns false if the Pod is terminated meanwhile.
     pub(super) async fn prepare(&self, stop: &mut Stop) -> bool {
         let mut told = None;
         while let Err(error) = self.mount().await {
@@ -357,7 +357,7 @@ impl Worker<'_> {
         self.refill().await
     }
 
-    /// The working folder of containers that name none.
+    /// Returns the working folder of containers that name none.
     fn home(&self) -> std::path::PathBuf {
         self.folder.join("home")
     }

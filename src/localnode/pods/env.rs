@@ -1,4 +1,4 @@
-//! The environment of a container, from the Pod, its Secrets and ConfigMaps. Pure; a reader fetches what is named.
+//! Builds the environment of a container from the Pod, its Secrets and ConfigMaps, which the caller has read. No I/O.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use kube::ResourceExt as _;
 use super::super::NODE;
 use super::ADDRESS;
 
-/// What programs are found by where nobody says otherwise.
+/// The default search path for programs.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// A Secret's or ConfigMap's text by key.
+/// The strings of a Secret or ConfigMap by key.
 pub(super) type Texts = BTreeMap<String, String>;
 
-/// Which kind of object a name is of.
+/// The kind of a referenced object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::localnode) enum Kind {
     Secret,
@@ -30,16 +30,16 @@ impl Kind {
     }
 }
 
-/// The objects that were read; those that do not exist are none.
+/// The objects that were read; None for those that do not exist.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources(pub(super) BTreeMap<(Kind, String), Option<Texts>>);
 
-/// Why a container has no environment: a text for its status, never with a value in it.
+/// Why the environment cannot be built: a message for the status, which never contains a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct Missing(String);
 
-/// The objects that a container's environment is made from.
+/// Returns the objects that a container's environment refers to.
 pub(super) fn named(container: &Container) -> Vec<(Kind, String)> {
     let whole = container.env_from.iter().flatten().flat_map(|from| {
         let secret = from.secret_ref.as_ref().map(|of| (Kind::Secret, of.name.clone()));
@@ -54,11 +54,11 @@ pub(super) fn named(container: &Container) -> Vec<(Kind, String)> {
     whole.chain(keys).collect()
 }
 
-/// Builds the environment: what every container has, `given` by the node, then `envFrom`, then `env`, each over the ones
-/// before it.
+/// Builds the environment: the variables that every container has, those `given` by the node, then `envFrom`, then `env`, each
+/// overriding the earlier ones.
 ///
 /// # Errors
-/// For an object or key that is missing and not optional.
+/// For a missing object or key that is not optional.
 pub(super) fn environment(
     pod: &Pod,
     container: &Container,
@@ -137,10 +137,10 @@ impl Sources {
     }
 }
 
-/// A field of the Pod, as text.
+/// Returns a field of the Pod as a string.
 ///
 /// # Errors
-/// For a path that is not known.
+/// For an unsupported path.
 pub(super) fn field_of(pod: &Pod, path: &str) -> Result<String, Missing> {
     let spec = pod.spec.as_ref();
     let subscript =
@@ -170,7 +170,7 @@ pub(super) fn field_of(pod: &Pod, path: &str) -> Result<String, Missing> {
     })
 }
 
-/// `$(NAME)` stands for a variable that is known, `$$` for a dollar sign; everything else stays.
+/// Expands `$(NAME)` for known variables, and `$$` to a dollar sign; everything else stays.
 pub(super) fn expanded(text: &str, env: &BTreeMap<String, String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -194,7 +194,7 @@ pub(super) fn expanded(text: &str, env: &BTreeMap<String, String>) -> String {
     out
 }
 
-/// Whether a key can be the name of a variable.
+/// Whether a key is a valid name of a variable.
 fn is_name(key: &str) -> bool {
     !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'=')
 }

@@ -1,4 +1,4 @@
-//! Why a Pod waits or a probe fails: typed, with the texts of a kubelet, which events and statuses repeat.
+//! Defines why a Pod waits or a probe fails, with the messages of a kubelet, which Events and statuses repeat.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::env::Missing;
 use crate::telemetry::with_causes;
 
-/// Why a volume cannot be filled, or not be mounted into a container.
+/// Why a volume cannot be filled, or cannot be mounted into a container.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum VolumeError {
     #[error("MountVolume.SetUp failed for volume {name:?} : {why}")]
@@ -42,7 +42,7 @@ pub(super) enum VolumeError {
     Server(kube::Error),
 }
 
-/// Why it is not known what a container is started with.
+/// Why the configuration of a container is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ContainerConfigError {
     #[error("{}", with_causes(.0))]
@@ -55,10 +55,10 @@ pub(super) enum ContainerConfigError {
     Folder(#[from] io::Error),
 }
 
-/// Why a probe, or a handler of a container's lifecycle, failed.
+/// Why a probe, or a lifecycle hook, failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProbeError {
-    /// What the command printed.
+    /// The output of the command.
     #[error("{0}")]
     Output(String),
     #[error("command timed out: {command:?} timed out after {within:?}")]

@@ -1,5 +1,5 @@
-//! Handlers of a container's lifecycle: what is run right after its start and right before its end, and what a kubelet makes of how
-//! that goes. What a handler answers is in no event: it may hold what only the container's own log is to show.
+//! Runs the lifecycle hooks of a container: after its start and before its end, with the consequences that a kubelet draws from their
+//! results. The output of a hook is in no Event: it may contain data that belongs only in the container's own log.
 
 use std::future::pending;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use super::instance::{Errands, Stop, either};
 use super::network_probe;
 use super::run::Run;
 
-/// How a kubelet introduces itself where it calls a handler.
+/// The User-Agent of a kubelet's HTTP hooks.
 const AGENT: &str = "kube-lifecycle/1.36";
-/// What a container has to end after a handler has used up its time.
+/// The time that a container gets to end after a hook has used up the grace period.
 const LEAST: Duration = Duration::from_secs(2);
-/// A handler has no time of its own: the container's end is its end.
+/// Hooks have no timeout of their own: they end with the container.
 const LONG: Duration = Duration::from_hours(24);
 
-/// What of a container's handlers this machine does not know.
+/// Returns the hooks of the container that are not supported.
 pub(super) fn unknown(container: &Container) -> Vec<String> {
     let Some(lifecycle) = &container.lifecycle else { return Vec::new() };
     let handlers = [("postStart", &lifecycle.post_start), ("preStop", &lifecycle.pre_stop)];
@@ -44,7 +44,7 @@ impl Run<'_> {
         self.container.lifecycle.as_ref()?.pre_stop.as_ref()
     }
 
-    /// Runs what is to follow the start. Where that fails, the container is ended: whoever runs it notices, and this never returns.
+    /// Runs the postStart hook. If it fails, the container is stopped, and this never returns: the caller notices the end.
     pub(super) async fn after_start(
         &self,
         handler: &LifecycleHandler,
@@ -60,8 +60,8 @@ impl Run<'_> {
         pending().await
     }
 
-    /// Waits until the container is to end, as `doom` says or its Pod's end; runs what is to come before, within the same time; and
-    /// says then in `end` by when it has to be over. Never returns.
+    /// Waits until the container has to end, because of `doom` or of its Pod; runs the preStop hook within the same time; and
+    /// then reports in `end` when the container has to be over. Never returns.
     pub(super) async fn before_end(
         &self,
         errands: &Errands,
@@ -99,14 +99,14 @@ impl Run<'_> {
         }
         match &handler.http_get {
             Some(get) if network_probe::is_tls(get) => Ok(()),
-            // Whatever the answer says, it was heard.
+            // Any HTTP status counts as success.
             Some(get) => network_probe::get(get, self.container, AGENT).await.map(drop),
             None => Err(ProbeError::InvalidHandler),
         }
     }
 }
 
-/// By when one of the two has it end.
+/// Returns the earlier of both deadlines.
 fn earliest(stop: &Stop, doom: &Stop) -> Option<Instant> {
     [stop.by(), doom.by()].into_iter().flatten().min()
 }

@@ -1,11 +1,11 @@
-//! What a Pod asks for that is not acted upon here.
+//! Finds the fields of a Pod that have no effect here.
 
 use k8s_openapi::api::core::v1::Pod;
 
 use super::super::cgroups::Groups;
 use super::{hooks, limits, network_probe};
 
-/// What a Pod asks for that is not acted upon here.
+/// Returns the fields of a Pod that have no effect here.
 pub(super) fn ignored(pod: &Pod, groups: &Groups) -> Vec<String> {
     let Some(spec) = &pod.spec else { return Vec::new() };
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! One start of a container: its supervisor, what it writes, and its end.
+//! Runs a container once: its supervisor, its output, and its end.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,9 +21,9 @@ use super::super::images::Program;
 use super::super::log::{Log, Stream};
 use super::super::supervise::protocol::{Errand, Order, Report, Word};
 
-/// How long the rest of the output is waited for when everything that could write it has ended.
+/// How long the remaining output is awaited after all processes that could write it have ended.
 const REST: Duration = Duration::from_secs(2);
-/// What is said of a container whose supervisor is gone: it was killed.
+/// The result of a container whose supervisor was killed.
 const KILLED: Exit = Exit { code: 137, signal: Some(9) };
 
 /// How a container ended.
@@ -38,12 +38,12 @@ pub(super) struct Exit {
 pub(super) enum StartError {
     #[error("cannot start a process: {0}")]
     Process(#[from] io::Error),
-    /// The container's program cannot be run, which another try does not change.
+    /// The program cannot be run, so retrying is useless.
     #[error("{0}")]
     Program(String),
 }
 
-/// By when what runs has to have ended: asked at first, forced at that time.
+/// The deadline for a container's end: it is asked to end at first, and killed then.
 #[derive(Clone, Debug)]
 pub(super) struct Stop(watch::Receiver<Option<Instant>>);
 
@@ -60,12 +60,12 @@ impl Stop {
         let _ = self.0.wait_for(Option::is_some).await;
     }
 
-    /// By when, if it was asked.
+    /// Returns the deadline, if the end was requested.
     pub(super) fn by(&self) -> Option<Instant> {
         *self.0.borrow()
     }
 
-    /// Another time was said; never, when nobody says any more.
+    /// Waits until the deadline changes; for ever if nobody can change it any more.
     pub(super) async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending().await
@@ -86,10 +86,10 @@ impl Stop {
     }
 }
 
-/// What became of an errand: its exit code, none where its time was over, and what it wrote.
+/// The result of an exec: its exit code (None after a timeout), and its output.
 pub(super) type Ran = (Option<i32>, String);
 
-/// A program to run beside a container's, and who waits for it.
+/// A program to run inside a container, and who waits for it.
 #[derive(Debug)]
 struct Ask {
     program: Program,
@@ -97,19 +97,19 @@ struct Ask {
     answer: oneshot::Sender<Ran>,
 }
 
-/// Runs programs beside a container's, while that runs.
+/// Runs programs inside a container, while that runs.
 #[derive(Debug)]
 pub(super) struct Errands(mpsc::Sender<Ask>);
 
 impl Errands {
-    /// With what the container has to be given, so that somebody does them.
+    /// Also returns the receiver for the container, which runs them.
     pub(super) fn new() -> (Self, Asked) {
-        // Each probe has one errand under way, and so have the two handlers.
+        // Each probe runs one program at a time, and so do the two hooks.
         let (sender, receiver) = mpsc::channel(5);
         (Self(sender), Asked { asks: receiver, under_way: HashMap::new(), next: 0 })
     }
 
-    /// Runs a program for as long as it may take; nothing where the container ends before.
+    /// Runs a program for as long as `within`; None if the container ends before.
     pub(super) async fn run(&self, program: Program, within: Duration) -> Option<Ran> {
         let (answer, answered) = oneshot::channel();
         self.0.send(Ask { program, within, answer }).await.ok()?;
@@ -117,7 +117,7 @@ impl Errands {
     }
 }
 
-/// Errands that a container was asked for.
+/// The programs that a container has to run.
 #[derive(Debug)]
 pub(super) struct Asked {
     asks: mpsc::Receiver<Ask>,
@@ -126,7 +126,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// The next one; never, when nobody asks any more.
+    /// Waits for the next one; for ever if there can be none any more.
     async fn next(&mut self) -> Word {
         let Some(Ask { program, within, answer }) = self.asks.recv().await else {
             return std::future::pending().await;
@@ -144,7 +144,7 @@ impl Asked {
     }
 }
 
-/// A container that runs.
+/// A running container.
 #[derive(Debug)]
 pub(super) struct Instance {
     words: OwnedWriteHalf,
@@ -157,10 +157,10 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Starts what `order` says under a supervisor, which is `program`.
+    /// Starts `order` under a supervisor, which is `program`.
     ///
     /// # Errors
-    /// When a process cannot be started, or the container's program cannot.
+    /// When a process or the container's program cannot be started.
     pub(super) async fn start(program: &Path, order: &Order, log: &Log) -> Result<Self, StartError> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -170,7 +170,7 @@ impl Instance {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A ^C is for this process, which then ends its Pods in order.
+            // Ctrl-C is for this process, which then stops its Pods in order.
             .process_group(0)
             .spawn()?;
         let (reader, mut words) = UnixStream::from_std(ours)?.into_split();
@@ -195,7 +195,7 @@ impl Instance {
         Ok(Self { words, reports, supervisor, output, group, unmounted })
     }
 
-    /// Waits for its end, which comes by itself or as `stop` says, and does the errands that it is `asked` for.
+    /// Waits for its end, by itself or because of `stop`, and runs the programs of `asked`.
     pub(super) async fn ended(mut self, stop: &Stop, mut asked: Asked) -> Exit {
         let (mut stopped, mut over) = (stop.clone(), stop.clone());
         let (mut terminated, mut killed) = (false, false);
@@ -205,7 +205,7 @@ impl Instance {
                     Some(Report::Ended { code, signal }) => break Exit { code, signal },
                     Some(Report::Ran { id, code, output }) => asked.ran(id, (code, output)),
                     _ => {
-                        // Whoever ended the supervisor did not end the container.
+                        // If the supervisor was killed, the container may still run.
                         let _ = killpg(Pid::from_raw(self.group), Signal::SIGKILL);
                         break KILLED;
                     }
@@ -227,7 +227,7 @@ impl Instance {
         exit
     }
 
-    /// A supervisor that hears nothing any more is heard of by its silence.
+    /// Sends a message. A lost supervisor is noticed when its socket closes.
     async fn say(&mut self, word: Word) {
         let mut line = serde_json::to_vec(&word).unwrap_or_default();
         line.push(b'\n');
@@ -235,7 +235,7 @@ impl Instance {
     }
 }
 
-/// Waits for the first of two.
+/// Waits for the first of two futures.
 pub(super) async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
     tokio::select! {
         () = one => {}

@@ -1,4 +1,4 @@
-//! The life of one Pod, from its place on the node to its last status: its containers in their order.
+//! Runs one Pod from its scheduling to its last status, with its containers in their order.
 
 use std::sync::Arc;
 
@@ -59,12 +59,12 @@ impl Worker<'_> {
         self.conclude(done).await;
     }
 
-    /// Runs the containers in their order; whether the main ones succeeded, and none if the Pod was cut short.
+    /// Runs the containers in their order; returns whether the main ones succeeded, or None if the Pod was terminated.
     async fn work(&self) -> Option<bool> {
         let spec = self.pod.spec.clone().unwrap_or_default();
         let policy = Policy::of_pod(spec.restart_policy.as_deref());
         let mut stop = Stop::new(&self.main);
-        // What changes while the volumes are made is seen afterwards.
+        // Subscribed before the volumes are created, so that no change is missed.
         let changes = self.context.changes.subscribe();
         if !self.prepare(&mut stop).await {
             return None;
@@ -80,7 +80,7 @@ impl Worker<'_> {
                     let (begun, has_begun) = oneshot::channel();
                     let run = self.a_run(place, container, Policy::Always, &self.beside);
                     beside.push(Box::pin(run.keep(Some(begun))));
-                    // One that cannot be started is asked to end only once this is over.
+                    // A sidecar that is being started is asked to end only after this.
                     tokio::select! {
                         _ = while_beside(&mut beside, has_begun) => {}
                         () = stop.asked() => return None,
@@ -129,7 +129,7 @@ impl Worker<'_> {
     }
 }
 
-/// Waits for `main` while what runs beside it goes on.
+/// Waits for `main` while sidecar containers run.
 async fn while_beside<T>(beside: &mut Beside<'_>, main: impl Future<Output = T>) -> T {
     tokio::pin!(main);
     loop {

@@ -1,10 +1,10 @@
-//! What a container may use at most, as its `resources.limits` say.
+//! Reads the limits of a container from its `resources.limits`.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 
 use super::super::cgroups::{Bounds, Groups, Kind};
 
-/// The limits of a container that this machine knows.
+/// Returns the supported limits of a container.
 pub(super) fn bounds(container: &Container) -> Bounds {
     let limits = container.resources.as_ref().and_then(|resources| resources.limits.as_ref());
     let thousandths = |kind: Kind| thousandths(&limits?.get(kind.name())?.0);
@@ -14,7 +14,7 @@ pub(super) fn bounds(container: &Container) -> Bounds {
     }
 }
 
-/// Limits of a container that are not held here.
+/// Returns the limits of a container that are not enforced here.
 pub(super) fn unheld(container: &Container, groups: &Groups) -> Vec<String> {
     let limits = container.resources.iter().flat_map(|resources| resources.limits.iter().flatten());
     let held =
@@ -22,7 +22,7 @@ pub(super) fn unheld(container: &Container, groups: &Groups) -> Vec<String> {
     limits.filter(|(name, _)| !held(name)).map(|(name, _)| format!("resources.limits.{name}")).collect()
 }
 
-/// Whether a Pod has limits that would be held if the kernel let us.
+/// Whether a Pod has limits that would be enforced with control groups.
 pub(super) fn are_missed(pod: &Pod, groups: &Groups) -> bool {
     let spec = pod.spec.iter();
     let mut containers = spec.flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
@@ -32,7 +32,7 @@ pub(super) fn are_missed(pod: &Pod, groups: &Groups) -> bool {
     })
 }
 
-/// A quantity in thousandths, rounded up; none where the text is no quantity, or beyond all measure.
+/// Converts a quantity to thousandths, rounded up; None if the text is not a quantity, or it is too large.
 fn thousandths(text: &str) -> Option<u64> {
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, suffix) = text.split_at_checked(split)?;

@@ -1,7 +1,7 @@
-//! Pods, as scheduler and kubelet of a cluster run them: bound to the node, given what their containers ask for, started,
-//! probed, followed to their end, ended when they are deleted.
+//! Runs Pods as scheduler and kubelet of a cluster do: binds them to the node, prepares what their containers need, starts and
+//! probes them, follows them to their end, and terminates them when they are deleted.
 //!
-//! A Pod that an earlier process ran has nobody who knows how it ended: it fails, as the Pods of a node that was lost do.
+//! The end of a Pod that an earlier process ran is unknown: it fails, like the Pods of a lost node.
 
 mod container;
 mod env;
@@ -43,10 +43,10 @@ use super::{NODE, Settings, node};
 pub(super) use self::env::Kind;
 pub(super) use self::volume_refresh::Change;
 
-/// Every Pod has this machine's own address.
+/// The address of all Pods, which is this machine's.
 const ADDRESS: &str = "127.0.0.1";
 
-/// A Pod as it is now; none when it has gone.
+/// The newest state of a Pod; None when it is deleted.
 type News = watch::Receiver<Option<Arc<Pod>>>;
 
 /// What every Pod's task needs.
@@ -55,14 +55,14 @@ struct Context {
     settings: Arc<Settings>,
     events: Events,
     scheduler: Events,
-    /// What holds containers to their limits.
+    /// The control groups that enforce limits.
     groups: Groups,
     /// A permit for each Pod that may run.
     room: Arc<Semaphore>,
     shutdown: CancellationToken,
     /// Counts changes of claims.
     claims: watch::Receiver<u64>,
-    /// Tells of Secrets and ConfigMaps that changed.
+    /// Reports changed Secrets and ConfigMaps.
     changes: broadcast::Sender<Change>,
 }
 
@@ -70,7 +70,7 @@ struct Context {
 pub(super) struct Pods {
     context: Arc<Context>,
     actors: Actors<String, Option<Arc<Pod>>>,
-    /// Those that a list under way has named.
+    /// The Pods in a list that is being read.
     listed: BTreeSet<String>,
 }
 
@@ -90,7 +90,7 @@ impl Pods {
         Self { context: Arc::new(context), actors: Actors::new(), listed: BTreeSet::new() }
     }
 
-    /// Takes news of a Pod.
+    /// Handles a watch event about a Pod.
     pub(super) fn take(&mut self, event: Event<Pod>) {
         match event {
             Event::Apply(pod) => self.seen(pod),
@@ -114,9 +114,9 @@ impl Pods {
         }
     }
 
-    /// Tells the Pods that run of a Secret or ConfigMap that may have changed.
+    /// Notifies the running Pods of a Secret or ConfigMap that may have changed.
     pub(super) fn changed(&self, change: Change) {
-        // Nobody hears where nothing runs.
+        // Without a running Pod there is no receiver.
         let _ = self.context.changes.send(change);
     }
 
@@ -135,7 +135,7 @@ impl Pods {
 
     fn gone(&mut self, uid: &str) {
         match self.actors.get(&uid.to_owned()) {
-            // A task that is still there tidies up itself.
+            // A task that still runs cleans up by itself.
             Some(task) if task.send(None).is_ok() => {}
             _ => {
                 self.actors.forget(&uid.to_owned());
@@ -144,7 +144,7 @@ impl Pods {
         }
     }
 
-    /// Removes what Pods left that have gone while nobody watched.
+    /// Removes the folders of Pods that were deleted unseen.
     fn sweep(&self, living: &BTreeSet<String>) {
         let entries = std::fs::read_dir(node::pods(&self.context.settings.folder));
         for entry in entries.into_iter().flatten().flatten() {
@@ -164,7 +164,7 @@ impl Pods {
         }
     }
 
-    /// Ends what runs.
+    /// Terminates all Pods.
     pub(super) async fn stop(&mut self) {
         self.context.shutdown.cancel();
         self.actors.join().await;
@@ -177,7 +177,7 @@ impl Context {
     }
 }
 
-/// Whether a Pod is one that has no node yet, or one of ours that has not ended.
+/// Whether a Pod has no node yet, or is one of this node that has not ended.
 fn is_for_us(pod: &Pod) -> bool {
     let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default();
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default();
@@ -185,7 +185,7 @@ fn is_for_us(pod: &Pod) -> bool {
     !over && (node == NODE || (node.is_empty() && pod.metadata.deletion_timestamp.is_none()))
 }
 
-/// Removes a Pod's folder on a thread of its own: volumes may be large.
+/// Removes a Pod's folder on a blocking thread: volumes may be large.
 fn remove(folder: PathBuf) {
     tokio::task::spawn_blocking(move || match std::fs::remove_dir_all(&folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

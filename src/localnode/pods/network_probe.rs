@@ -1,4 +1,4 @@
-//! One probe over the network: a connection, or a request of HTTP, in the words of a kubelet where it fails.
+//! Runs one network probe: a TCP connection or an HTTP request, with the error messages of a kubelet.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use tokio::time::timeout;
 use super::ADDRESS;
 use super::error::ProbeError;
 
-/// How a kubelet introduces itself.
+/// The User-Agent of a kubelet's probes.
 const AGENT: &str = "kube-probe/1.36";
 
-/// What of a probe this machine does not know, if anything.
+/// Returns the part of a probe that is not supported, if there is one.
 pub(super) fn unknown(probe: &Probe) -> Option<&'static str> {
     if probe.http_get.as_ref().is_some_and(is_tls) {
         return Some("httpGet.scheme");
@@ -31,7 +31,7 @@ pub(super) fn is_tls(get: &HTTPGetAction) -> bool {
     get.scheme.as_deref() == Some("HTTPS")
 }
 
-/// Asks as `agent`: the code of the answer, or why there was none.
+/// Sends a GET request as `agent`; returns the status code of the response.
 pub(super) async fn get(
     get: &HTTPGetAction,
     container: &Container,
@@ -40,7 +40,7 @@ pub(super) async fn get(
     request(get, &url(get, port(&get.port, container)?), agent).await
 }
 
-/// Probes once; why it failed.
+/// Runs the probe once.
 pub(super) async fn ask(probe: &Probe, container: &Container, within: Duration) -> Result<(), ProbeError> {
     if unknown(probe).is_some() {
         return Ok(());
@@ -81,7 +81,7 @@ fn url(get: &HTTPGetAction, port: u16) -> String {
     format!("http://{}/{}", joined(get.host.as_deref(), port), path.strip_prefix('/').unwrap_or(path))
 }
 
-/// A port by number, or by the name that the container gives it.
+/// Resolves a port number, or the name of one of the container's ports.
 fn port(port: &IntOrString, container: &Container) -> Result<u16, ProbeError> {
     let number = match port {
         IntOrString::Int(number) => Some(*number),
@@ -97,7 +97,7 @@ fn port(port: &IntOrString, container: &Container) -> Result<u16, ProbeError> {
     })
 }
 
-/// A request; the code of its answer.
+/// Sends a request; returns the status code of the response.
 async fn request(get: &HTTPGetAction, url: &str, agent: &'static str) -> Result<u16, ProbeError> {
     let failed = |error: &dyn Display| ProbeError::Get { url: url.to_owned(), why: error.to_string() };
     let uri: http::Uri = url.parse().map_err(|error| failed(&error))?;
@@ -123,7 +123,7 @@ async fn request(get: &HTTPGetAction, url: &str, agent: &'static str) -> Result<
     tokio::pin!(answering);
     let answer = tokio::select! {
         answer = &mut answering => answer.map_err(|error| failed(&error))?,
-        // The answer may have come with the end.
+        // The response may have arrived just before the connection ended.
         ended = connection => answering.await.map_err(|_| {
             failed(&ended.err().map_or_else(|| "EOF".to_owned(), |error| error.to_string()))
         })?,
@@ -141,7 +141,7 @@ mod tests {
 
     const WITHIN: Duration = Duration::from_secs(5);
 
-    /// Probes once; the text of what failed.
+    /// Runs the probe once; returns the message of a failure.
     async fn outcome(probe: &Probe, container: &Container, within: Duration) -> Result<(), String> {
         ask(probe, container, within).await.map_err(|error| error.to_string())
     }
@@ -150,7 +150,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    /// Answers one request with `head`; what was asked.
+    /// Answers one request with `head`; returns the port, and a handle of the task that returns the request.
     async fn answering(head: &'static str) -> (u16, tokio::task::JoinHandle<String>) {
         let listener = TcpListener::bind((ADDRESS, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();

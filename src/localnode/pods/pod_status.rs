@@ -1,5 +1,5 @@
-//! What is known of a Pod that runs here, and the status that says it: phases, conditions and container states as a kubelet
-//! writes them. Pure.
+//! Tracks the state of a Pod that runs here, and builds its status: phases, conditions and container states as a kubelet
+//! writes them. No I/O.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{
@@ -15,7 +15,7 @@ use super::restart_policy::Policy;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct End {
     pub(super) succeeded: bool,
-    /// Set where it is not the containers' own doing.
+    /// Set if the end was not caused by the containers.
     pub(super) reason: Option<String>,
     pub(super) message: Option<String>,
 }
@@ -29,19 +29,19 @@ pub(super) struct PodState {
     started: Timestamp,
     qos: Option<String>,
     policy: Policy,
-    /// Places of the init containers that run beside the main ones.
+    /// The indexes of sidecars among the init containers.
     beside: Vec<usize>,
     pub(super) end: Option<End>,
 }
 
-/// What probes say of a container that runs.
+/// The results of the probes of a running container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Health {
     pub(super) started: bool,
     pub(super) ready: bool,
 }
 
-/// A container of the Pod, by the list that it stands in and its place there.
+/// A container of the Pod: the list that contains it, and its index there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) init: bool,
@@ -49,7 +49,7 @@ pub(super) struct Place {
 }
 
 impl PodState {
-    /// A Pod that was just taken on: nothing runs.
+    /// Creates the state of a new Pod without running containers.
     pub(super) fn new(pod: &Pod, now: Timestamp) -> Self {
         let spec = pod.spec.clone().unwrap_or_default();
         let status = pod.status.clone().unwrap_or_default();
@@ -85,7 +85,7 @@ impl PodState {
         board
     }
 
-    /// A Pod as an earlier process left it.
+    /// Restores the state of a Pod of an earlier process.
     pub(super) fn left(pod: &Pod) -> Self {
         let status = pod.status.clone().unwrap_or_default();
         let now = Timestamp::now();
@@ -108,7 +108,7 @@ impl PodState {
 
     pub(super) fn waiting(&mut self, place: Place, reason: &str, message: Option<String>) {
         if let Some(slot) = self.slot(place) {
-            // What ended before is told as long as nothing runs.
+            // The last end is shown until the container runs again.
             if let Some(terminated) = slot.state.as_ref().filter(|state| state.terminated.is_some()) {
                 slot.last_state = Some(terminated.clone());
             }
@@ -118,7 +118,7 @@ impl PodState {
         }
     }
 
-    /// What was found out about a container, if it still runs.
+    /// Sets the results of probes for a container, if it still runs.
     pub(super) fn health(&mut self, place: Place, health: Health) {
         if let Some(slot) = self.slot(place).filter(|slot| runs(slot)) {
             (slot.ready, slot.started) = (health.ready, Some(health.started));
@@ -143,7 +143,7 @@ impl PodState {
                 count_start(slot);
             }
             let id = how.container_id.clone().or_else(|| slot.container_id.clone());
-            // An init container that did its work is ready, which is how it is told from one that did not.
+            // A completed init container is ready, which distinguishes it from a failed one.
             slot.ready = place.init && how.exit_code == 0;
             slot.started = Some(false);
             let terminated = ContainerStateTerminated { container_id: id, ..how };
@@ -151,7 +151,7 @@ impl PodState {
         }
     }
 
-    /// All containers that have not ended are told of as ended so.
+    /// Marks all containers that have not ended as ended in this way.
     pub(super) fn lose(&mut self, how: &ContainerStateTerminated) {
         let places = (0..self.init.len()).map(|at| Place { init: true, at });
         for place in
@@ -170,7 +170,7 @@ impl PodState {
         self.set("Initialized", true, None, now);
     }
 
-    /// Sets a condition, whose time changes only with its status.
+    /// Sets a condition, whose transition time changes only with its status.
     pub(super) fn set(&mut self, kind: &str, holds: bool, why: Option<(&str, String)>, now: Timestamp) {
         let status = if holds { "True" } else { "False" };
         let (reason, message) = why.map(|(reason, message)| (reason.to_owned(), message)).unzip();
@@ -192,7 +192,7 @@ impl PodState {
         }
     }
 
-    /// Finds out whether the containers have come to their end by themselves.
+    /// Detects that all containers have ended by themselves.
     pub(super) fn find_end(&mut self) {
         let code = |slot: &ContainerStatus| Some(slot.state.as_ref()?.terminated.as_ref()?.exit_code);
         let final_ = |code: &i32, policy: Policy| !policy.starts_again(*code);
@@ -222,7 +222,7 @@ impl PodState {
         }
     }
 
-    /// Brings the conditions about readiness to what the containers are.
+    /// Updates the conditions about readiness from the states of the containers.
     fn judge(&mut self, now: Timestamp) {
         let over = match &self.end {
             Some(end) if end.succeeded => Some("PodCompleted"),
@@ -246,7 +246,7 @@ impl PodState {
         self.set("ContainersReady", names.is_empty(), why(), now);
     }
 
-    /// The status as it is to be stored.
+    /// Returns the status to store.
     pub(super) fn status(&mut self, now: Timestamp) -> PodStatus {
         self.judge(now);
         let (reason, message) = match &self.end {
@@ -301,7 +301,7 @@ fn has_begun(slot: &ContainerStatus) -> bool {
     begun(&slot.state) || begun(&slot.last_state)
 }
 
-/// A start after another one counts.
+/// Increases the restart count if there was an earlier run.
 fn count_start(slot: &mut ContainerStatus) {
     let again = slot.last_state.as_ref().is_some_and(|last| *last != ContainerState::default());
     slot.restart_count += i32::from(again);

@@ -1,4 +1,4 @@
-//! Probes of a container that runs: whether it has started, serves, and lives, as a kubelet asks it.
+//! Runs the startup, readiness and liveness probes of a running container, as a kubelet does.
 
 use std::future::pending;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::network_probe;
 use super::pod_status::Health;
 use super::run::Run;
 
-/// What a probe is for.
+/// The purpose of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Startup,
@@ -30,7 +30,7 @@ impl Purpose {
         }
     }
 
-    /// As it stands in the sentence about a container's end.
+    /// Returns the word for messages about a container's end.
     fn lower(self) -> &'static str {
         match self {
             Self::Startup => "startup",
@@ -40,13 +40,13 @@ impl Purpose {
     }
 }
 
-/// What a container is before any probe was made.
+/// Returns the state of a container before any probe.
 pub(super) fn at_first(container: &Container) -> Health {
     let started = container.startup_probe.is_none();
     Health { started, ready: started && container.readiness_probe.is_none() }
 }
 
-/// Outcomes in a row.
+/// The number of equal results in a row.
 #[derive(Debug, Default)]
 struct Streak {
     passed: bool,
@@ -54,7 +54,7 @@ struct Streak {
 }
 
 impl Streak {
-    /// Takes an outcome; what it settles, once as many in a row say the same as the probe asks for.
+    /// Adds a result; returns the new state once the probe's threshold is reached.
     fn count(&mut self, passed: bool, probe: &Probe) -> Option<bool> {
         self.length = if self.passed == passed { self.length.saturating_add(1) } else { 1 };
         self.passed = passed;
@@ -69,18 +69,18 @@ fn seconds(number: Option<i32>, usual: u64) -> Duration {
     Duration::from_secs(number.filter(|number| *number > 0).unwrap_or(usual))
 }
 
-/// A container, while one start of it runs.
+/// The probes of one run of a container.
 pub(super) struct Checks<'c> {
     pub(super) run: &'c Run<'c>,
     pub(super) errands: &'c Errands,
-    /// Ends the start.
+    /// Stops the container.
     pub(super) doom: &'c watch::Sender<Option<Instant>>,
-    /// What the Pod gives its containers to end.
+    /// The grace period of the Pod.
     pub(super) grace: Duration,
 }
 
 impl Checks<'_> {
-    /// Asks the container for as long as it runs. Never returns.
+    /// Runs the probes for as long as the container runs. Never returns.
     pub(super) async fn keep(&self, begun: Option<oneshot::Sender<()>>) {
         let container = self.run.container;
         if let Some(probe) = &container.startup_probe {
@@ -88,7 +88,7 @@ impl Checks<'_> {
         }
         let ready = container.readiness_probe.is_none();
         self.run.health(Health { started: true, ready }).await;
-        // Who waits for one that runs beside the others waits until it has started.
+        // A sidecar counts as started from now on.
         if let Some(begun) = begun {
             let _ = begun.send(());
         }
@@ -136,7 +136,7 @@ impl Checks<'_> {
         }
     }
 
-    /// Ends the container. Never returns: whoever runs it notices.
+    /// Stops the container. Never returns: the caller notices the end.
     async fn end(&self, purpose: Purpose, probe: &Probe) {
         let again = if self.run.is_started_again() { ", will be restarted" } else { "" };
         let text = format!("Container {} failed {} probe{again}", self.run.container.name, purpose.lower());
@@ -155,19 +155,19 @@ impl Checks<'_> {
     }
 }
 
-/// A probe that is made again and again.
+/// A periodic probe.
 struct Asking<'a> {
     checks: &'a Checks<'a>,
     purpose: Purpose,
     probe: &'a Probe,
     every: tokio::time::Interval,
     streak: Streak,
-    /// What was said of the last failure: the same is not said of each further one.
+    /// The last failure that was reported; equal ones are not reported again.
     told: Option<String>,
 }
 
 impl Asking<'_> {
-    /// Probes once; what that settles.
+    /// Runs the probe once; returns the new state if a threshold is reached.
     async fn next(&mut self) -> Option<bool> {
         self.every.tick().await;
         let Checks { run, errands, .. } = self.checks;

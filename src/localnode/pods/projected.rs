@@ -1,7 +1,7 @@
-//! The files of a volume that a Secret, a ConfigMap or fields of the Pod fill: all of them change at once, or none.
+//! Updates the files of a volume with the contents of a Secret, a ConfigMap or fields of the Pod atomically.
 //!
-//! Laid out as a kubelet lays them: files in a folder of their own, `..data` as a link to that folder, and a link by `..data` for
-//! each name at the top. Whoever reads by the names sees the old files or the new ones, and `..data` tells that they changed.
+//! The layout is that of a kubelet: files in a folder of their own, `..data` as a link to that folder, and a link through `..data` for
+//! each name at the top. Readers see either all old files or all new ones, and a change of `..data` shows that they changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -14,12 +14,12 @@ use jiff::Timestamp;
 
 use crate::private;
 
-/// The link that is turned from one folder of files to the next.
+/// The link that is switched from one folder of files to the next.
 const DATA: &str = "..data";
-/// What it is made as before it takes the place of the old one.
+/// The temporary name of the new link.
 const NEXT: &str = "..data_tmp";
 
-/// A file of a volume, by its path there.
+/// A file of a volume, with its path there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) path: String,
@@ -33,17 +33,17 @@ impl Piece {
     }
 }
 
-/// A path below a folder; none where it leads out of it.
+/// Returns a path below a folder; None if it leads out of it.
 pub(super) fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
     let below =
         Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     (below && !path.is_empty()).then(|| folder.join(path))
 }
 
-/// Makes `volume` hold `pieces` and nothing else; whether that changed anything. Of pieces with one path the last is meant.
+/// Makes `pieces` the contents of `volume`; returns whether that changed anything. Of pieces with the same path, the last one counts.
 ///
 /// # Errors
-/// For a path that leads out of the volume, and whatever the file system says; the volume is then what it was.
+/// For a path that leads out of the volume, and file system errors; the volume is then unchanged.
 pub(super) fn publish(volume: &Path, pieces: &[Piece]) -> io::Result<bool> {
     let wanted: BTreeMap<&str, &Piece> = pieces.iter().map(|piece| (piece.path.as_str(), piece)).collect();
     let old = fs::read_link(volume.join(DATA)).ok();
@@ -66,7 +66,7 @@ pub(super) fn publish(volume: &Path, pieces: &[Piece]) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Whether a folder has these files, with these contents, and no others.
+/// Whether a folder has exactly these files, with these contents.
 fn holds(folder: &Path, wanted: &BTreeMap<&str, &Piece>) -> bool {
     let mut found = BTreeSet::new();
     let mut left = vec![folder.to_owned()];
@@ -101,7 +101,7 @@ fn fill(folder: &Path, wanted: &BTreeMap<&str, &Piece>) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes the links at the top, and takes those away behind which nothing is any more.
+/// Creates the links at the top, and removes those without a target.
 fn link(volume: &Path, wanted: &BTreeMap<&str, &Piece>) -> io::Result<()> {
     let top = |path: &str| {
         Path::new(path).components().find_map(|part| match part {
@@ -158,7 +158,7 @@ mod tests {
         assert!(publish(volume, &[piece("a", "new"), piece("c", "3")]).unwrap());
         assert_eq!((read("a").unwrap(), read("c").unwrap()), ("new".to_owned(), "3".to_owned()));
         assert!(read("deep/b").is_err() && !volume.join(first).exists());
-        // Whoever has it open goes on reading what it was.
+        // Open files keep their old contents.
         assert_eq!(io::read_to_string(open).unwrap(), "1");
         assert!(publish(volume, &[piece("a", "new")]).unwrap());
         assert_eq!(fs::read_dir(volume).unwrap().count(), 3);

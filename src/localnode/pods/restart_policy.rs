@@ -1,6 +1,6 @@
-//! Whether an ended container is started again.
+//! Decides whether an ended container is restarted.
 
-/// Whether an ended container is started again.
+/// The restart policy of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
     Always,
@@ -17,7 +17,7 @@ impl Policy {
         }
     }
 
-    /// Init containers run until they succeed, where the Pod's containers run for ever.
+    /// Returns the policy for init containers: if the Pod's is Always, they run until they succeed.
     pub(super) fn of_init(self) -> Self {
         if self == Self::Always { Self::OnFailure } else { self }
     }

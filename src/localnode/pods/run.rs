@@ -1,4 +1,4 @@
-//! One container while its Pod lives: where it stands, what is told of it, and programs that run inside it.
+//! Represents one container of a running Pod: its position, its state, and programs that run inside it.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::pod_status::{Health, Place};
 use super::restart_policy::Policy;
 use super::worker::Worker;
 
-/// The exit code of what was killed.
+/// The exit code of a killed process.
 pub(super) const KILLED: i32 = 137;
 
 pub(super) struct Run<'a> {
@@ -21,7 +21,7 @@ pub(super) struct Run<'a> {
     pub(super) container: &'a Container,
     pub(super) policy: Policy,
     pub(super) stop: Stop,
-    /// Starts so far.
+    /// The number of starts so far.
     pub(super) starts: u32,
 }
 
@@ -35,17 +35,17 @@ impl Run<'_> {
         self.worker.context.events.tell(&about, note).await;
     }
 
-    /// Tells what probes say, where that is news.
+    /// Reports the results of probes, if they changed.
     pub(super) async fn health(&self, health: Health) {
         self.worker.step(|board, _| board.health(self.place, health)).await;
     }
 
-    /// Whether the container is started again when it ends by a probe.
+    /// Whether the container is restarted if a probe stops it.
     pub(super) fn is_started_again(&self) -> bool {
         self.policy.starts_again(KILLED) && !self.stop.is_asked()
     }
 
-    /// Runs a probe's command beside the container's program; why it failed.
+    /// Runs a probe's command inside the container.
     pub(super) async fn exec(
         &self,
         errands: &Errands,
@@ -56,7 +56,7 @@ impl Run<'_> {
         let image = settings.images.find(self.container.image.as_deref().unwrap_or_default());
         let program = image.unwrap_or(Image::Own).program(&settings.program, command, &[]);
         match errands.run(program, within).await {
-            // The container has ended, which says more than its probe.
+            // The container has ended, which matters more than its probe.
             None | Some((Some(0), _)) => Ok(()),
             Some((Some(_), output)) => Err(ProbeError::Output(output)),
             Some((None, _)) => Err(ProbeError::CommandTimedOut { command: command.join(" "), within }),

@@ -1,4 +1,4 @@
-//! Which Pods the node takes, and when: the part of a scheduler.
+//! Schedules Pods: decides which Pods the node accepts, and when.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,16 +16,16 @@ use super::super::{NODE, node};
 use super::{Context, News};
 use crate::telemetry::with_causes;
 
-/// How soon a Pod is looked at again that nothing else calls for.
+/// How soon a waiting Pod is checked again without another reason.
 const AGAIN: Duration = Duration::from_secs(5);
 
-/// A Pod that is bound to the node, and its place there.
+/// A Pod that is bound to the node, with its permit to run.
 pub(super) struct Taken {
     pub(super) pod: Pod,
     pub(super) place: Option<OwnedSemaphorePermit>,
 }
 
-/// Waits until the Pod can run, and binds it. None when it has gone, or somebody else took it.
+/// Waits until the Pod can run, and binds it. None if it was deleted, or bound by somebody else.
 pub(super) async fn schedule(context: &Context, news: &mut News) -> Option<Taken> {
     let mut told = None;
     let mut claims = context.claims.clone();
@@ -68,12 +68,12 @@ pub(super) async fn schedule(context: &Context, news: &mut News) -> Option<Taken
     }
 }
 
-/// Waits until a place is free, and leaves it so.
+/// Waits until a permit is free, without taking it.
 async fn free(room: &Semaphore) {
     drop(room.acquire().await);
 }
 
-/// Whether the volumes that the Pod claims are there; else why not.
+/// Checks that the claims of the Pod are bound.
 async fn claims_are_bound(context: &Context, pod: &Pod) -> Result<(), Unschedulable> {
     let api: Api<PersistentVolumeClaim> =
         Api::namespaced(context.client.clone(), &pod.namespace().unwrap_or_default());
@@ -94,7 +94,7 @@ async fn claims_are_bound(context: &Context, pod: &Pod) -> Result<(), Unschedula
     Ok(())
 }
 
-/// Why the node does not take a Pod, as a scheduler says it.
+/// Why the node does not accept a Pod, with the messages of a scheduler.
 #[derive(Debug, thiserror::Error)]
 enum Unschedulable {
     #[error("Scheduling is blocked due to non-empty scheduling gates")]
@@ -115,7 +115,7 @@ enum Unschedulable {
 
 const PREEMPTION: &str = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
 
-/// A place for the Pod. One that will not run, because nothing stands for its image, takes none.
+/// Takes a permit for the Pod. A Pod that will not run, because its image has no replacement, needs none.
 fn place(context: &Context, pod: &Pod) -> Result<Option<OwnedSemaphorePermit>, Unschedulable> {
     let spec = pod.spec.as_ref();
     if spec.is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty())) {
@@ -157,7 +157,7 @@ async fn bind(context: &Context, pod: &Pod) -> Result<Pod, kube::Error> {
     pods.get(&name).await
 }
 
-/// Says why the Pod has to wait.
+/// Reports why the Pod has to wait.
 async fn refuse(context: &Context, pod: &Pod, why: &str) -> Result<(), kube::Error> {
     let pods: Api<Pod> = Api::namespaced(context.client.clone(), &pod.namespace().unwrap_or_default());
     let gated = why.starts_with("Scheduling is blocked");
@@ -174,7 +174,7 @@ async fn refuse(context: &Context, pod: &Pod, why: &str) -> Result<(), kube::Err
     Ok(())
 }
 
-/// Whether the Pod has gone, or has a node.
+/// Whether the Pod was deleted, or is bound already.
 fn is_settled(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404 || status.code == 409)
 }

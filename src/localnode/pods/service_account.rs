@@ -1,4 +1,4 @@
-//! Who a Pod is to the API server: a token of its ServiceAccount that ends with the Pod, and where the server is.
+//! Provides a Pod with access to the API server: a token of its ServiceAccount that is bound to the Pod, and the server's address.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,16 +14,16 @@ use crate::private;
 
 /// The account of a Pod that names none; every namespace of a cluster has it.
 const DEFAULT: &str = "default";
-/// How long a token is good for, as a kubelet asks.
+/// The lifetime of a token in seconds, that of a kubelet.
 const LIFE: i64 = 3_607;
 
-/// When tokens are replaced, of which one lives for `least` seconds: after four fifths of its life.
+/// Returns the interval for replacing tokens: four fifths of their lifetime; `least` is the shortest requested one in seconds.
 pub(super) fn renewed(least: Option<i64>) -> Duration {
     let seconds = least.map_or(LIFE, |least| least.min(LIFE)) * 4 / 5;
     Duration::from_secs(u64::try_from(seconds).unwrap_or(60))
 }
 
-/// Where the files of an account are on this machine.
+/// The paths of an account's files on this machine.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
     pub(super) folder: PathBuf,
@@ -34,7 +34,7 @@ pub(super) fn name(pod: &Pod) -> &str {
     pod.spec.as_ref().and_then(|spec| spec.service_account_name.as_deref()).unwrap_or(DEFAULT)
 }
 
-/// Whether the Pod, or else its account, wants a token in every container.
+/// Whether the Pod, or else its account, requests a token in every container.
 pub(super) async fn is_wanted(client: &Client, pod: &Pod) -> Result<bool, kube::Error> {
     let asked = pod.spec.as_ref().and_then(|spec| spec.automount_service_account_token);
     if let Some(asked) = asked {
@@ -45,7 +45,7 @@ pub(super) async fn is_wanted(client: &Client, pod: &Pod) -> Result<bool, kube::
     Ok(account.and_then(|account| account.automount_service_account_token) != Some(false))
 }
 
-/// A new token of the Pod's account.
+/// Requests a new token of the Pod's account.
 ///
 /// # Errors
 /// When there is no such account, or the server does not answer.
@@ -92,12 +92,12 @@ pub(super) async fn token(
 }
 
 impl Account {
-    /// Where the files of a Pod's account are to be, below its own folder.
+    /// Returns the paths for a Pod's account, below the Pod's folder.
     pub(super) fn below(folder: &Path) -> Self {
         Self { folder: folder.join("account"), kubeconfig: folder.join("kubeconfig") }
     }
 
-    /// Writes the files that do not change.
+    /// Writes the files that never change.
     pub(super) fn found(&self, api: &ApiServer, namespace: &str) -> std::io::Result<()> {
         private::make_folder(&self.folder)?;
         private::replace(&self.folder.join("ca.crt"), &api.ca)?;

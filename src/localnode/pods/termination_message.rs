@@ -1,4 +1,4 @@
-//! The last words of a container: what it wrote to the file for them, or else, where it asks for that and failed, the end of
+//! Reads the termination message of a container: what it wrote to the file for that, or if it failed and requests that, the end of
 //! its log.
 
 use std::fs::File;
@@ -11,14 +11,14 @@ use super::super::log::Writing;
 use super::super::supervise::protocol::Mount;
 use crate::private;
 
-/// Where containers find the file that name no path.
+/// The default path of the file in containers.
 const USUAL: &str = "/dev/termination-log";
-/// Bytes of the end of the file that a kubelet takes.
+/// How many bytes of the end of the file a kubelet reads.
 const MAX_FILE: u64 = 4 * 1024;
-/// Bytes and lines of the end of a log that it takes.
+/// How many bytes and lines of the end of a log it reads.
 const MAX_LOG: (usize, u64) = (2 * 1024, 80);
 
-/// Where a container leaves its last words.
+/// The file for the termination message of a container.
 pub(super) struct TerminationMessage {
     file: PathBuf,
     target: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct TerminationMessage {
 }
 
 impl TerminationMessage {
-    /// Those of a container of the Pod that has `folder`.
+    /// Returns that of a container of the Pod with `folder`.
     pub(super) fn of(folder: &Path, container: &Container) -> Self {
         let target = container.termination_message_path.as_deref().filter(|path| !path.is_empty());
         Self {
@@ -36,10 +36,10 @@ impl TerminationMessage {
         }
     }
 
-    /// A new file for the next start, as it is to be mounted.
+    /// Creates a new file for the next run, and returns its mount.
     ///
     /// # Errors
-    /// When it cannot be made.
+    /// When the file cannot be created.
     pub(super) fn mount(&self) -> io::Result<Mount> {
         if let Some(above) = self.file.parent() {
             private::make_folder(above)?;
@@ -48,7 +48,7 @@ impl TerminationMessage {
         Ok(Mount { source: self.file.clone(), target: self.target.clone(), read_only: false })
     }
 
-    /// What the container said that ended with `code`.
+    /// Returns the message of the container, which ended with `code`.
     pub(super) async fn last(&self, code: i32, log: &Writing) -> Option<String> {
         let written = end_of(&self.file).unwrap_or_default();
         let said = match written.is_empty() && self.falls_back && code != 0 {
@@ -59,7 +59,7 @@ impl TerminationMessage {
     }
 }
 
-/// The container may have put anything in the file's place.
+/// Reads the end of the file, if it is one: the container may have replaced it by anything.
 fn end_of(path: &Path) -> io::Result<Vec<u8>> {
     if !path.symlink_metadata()?.is_file() {
         return Ok(Vec::new());

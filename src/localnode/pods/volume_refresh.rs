@@ -1,4 +1,4 @@
-//! What a Pod finds in its volumes while it runs: Secrets, ConfigMaps and fields of the Pod as they are now, and tokens that are good.
+//! Updates the volumes of a running Pod: Secrets, ConfigMaps and fields of the Pod when they change, and tokens before they expire.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
@@ -17,7 +17,7 @@ use super::service_account;
 use super::volumes;
 use super::worker::Worker;
 
-/// Changes that wait for a Pod that is busy; one that falls behind farther looks at all that it names.
+/// The most queued changes for a busy Pod; one that falls behind further checks all objects that it names.
 const MAX_WAITING: usize = 256;
 
 /// A Secret or ConfigMap that may have changed.
@@ -28,12 +28,12 @@ pub(in crate::localnode) enum Change {
         namespace: String,
         name: String,
     },
-    /// Any: some went unseen.
+    /// Any object: some changes were missed.
     Any,
 }
 
 impl Change {
-    /// Where they are told.
+    /// Creates the channel for changes.
     pub(super) fn channel() -> broadcast::Sender<Self> {
         broadcast::Sender::new(MAX_WAITING)
     }
@@ -49,7 +49,7 @@ impl Change {
     }
 }
 
-/// The Secrets and ConfigMaps that a Pod's volumes are made from.
+/// Returns the Secrets and ConfigMaps that a Pod's volumes refer to.
 fn named(pod: &Pod) -> BTreeSet<(Kind, &str)> {
     let mut named = BTreeSet::new();
     for volume in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
@@ -66,7 +66,7 @@ fn named(pod: &Pod) -> BTreeSet<(Kind, &str)> {
 }
 
 impl Worker<'_> {
-    /// Takes news of the Pod itself: its labels and annotations may be in its volumes.
+    /// Receives the newest state of the Pod itself: its labels and annotations may be in its volumes.
     pub(super) fn relabel(&self, pod: &Arc<Pod>) {
         self.shown.send_if_modified(|shown| {
             let differs = shown.labels() != pod.labels() || shown.annotations() != pod.annotations();
@@ -77,7 +77,7 @@ impl Worker<'_> {
         });
     }
 
-    /// Keeps the volumes like what they are made from, and tokens good. Never returns.
+    /// Keeps the volumes and tokens up to date. Never returns.
     pub(super) async fn refreshed(&self, mut changes: broadcast::Receiver<Change>) {
         let mut shown = self.shown.subscribe();
         let mut told = None;
@@ -100,7 +100,7 @@ impl Worker<'_> {
             }
             match self.refill().await {
                 Ok(()) => told = None,
-                // What they held until now stays: whoever runs goes on with it.
+                // The old contents stay, and the containers continue with them.
                 Err(error) => {
                     let why = error.to_string();
                     if told.as_ref() != Some(&why) {
@@ -112,7 +112,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Makes the volumes, or brings them to what they are made from.
+    /// Creates or updates the volumes.
     pub(super) async fn refill(&self) -> Result<(), VolumeError> {
         let (client, settings) = (&self.context.client, &self.context.settings);
         let pod = Arc::clone(&self.shown.borrow());

@@ -1,4 +1,4 @@
-//! The volumes of a Pod: folders of this machine, filled with what the Pod names, and where each container finds them.
+//! Creates the volumes of a Pod, which are folders of this machine, fills them, and computes the mounts of each container.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -21,26 +21,26 @@ use super::projected::{Piece, inside, publish};
 use super::service_account;
 use crate::private;
 
-/// Where every container finds the token of its account.
+/// The path of the account's token in every container.
 pub(super) const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// What files are readable by where nobody says otherwise; the folder above is its owner's alone.
+/// The default mode of files; the folder above is accessible to its owner only.
 const MODE: i32 = 0o644;
 
-/// What a Secret or ConfigMap holds, by key.
+/// The contents of a Secret or ConfigMap by key.
 type Contents = BTreeMap<String, Vec<u8>>;
 
-/// Where a Pod's volumes are.
+/// The volumes of a Pod.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Volumes {
     folders: BTreeMap<String, PathBuf>,
-    /// For how long its tokens are good, in seconds: they are replaced before.
+    /// The lifetimes of its tokens in seconds: they are replaced before that.
     pub(super) tokens: Vec<Option<i64>>,
 }
 
-/// Makes and fills the volumes of a Pod, below `folder`; those that are there get what is in their Secrets and ConfigMaps now.
+/// Creates and fills the volumes of a Pod below `folder`; existing ones are updated with the current Secrets and ConfigMaps.
 ///
 /// # Errors
-/// What is missing, in the words of a kubelet.
+/// What is missing, with the messages of a kubelet.
 pub(super) async fn fill(
     client: &Client,
     settings: &Settings,
@@ -118,7 +118,7 @@ impl Filler<'_> {
         Ok(path)
     }
 
-    /// What a Secret holds, where there is one.
+    /// Reads a Secret; None if it does not exist.
     async fn secret(&self, name: &str) -> Result<Option<Contents>, VolumeError> {
         let found = self.found::<Secret>(name).await?;
         Ok(found.map(|secret| {
@@ -127,7 +127,7 @@ impl Filler<'_> {
         }))
     }
 
-    /// What a ConfigMap holds, where there is one.
+    /// Reads a ConfigMap; None if it does not exist.
     async fn config_map(&self, name: &str) -> Result<Option<Contents>, VolumeError> {
         let found = self.found::<ConfigMap>(name).await?;
         Ok(found.map(|map| {
@@ -137,7 +137,7 @@ impl Filler<'_> {
         }))
     }
 
-    /// An object of the Pod's namespace.
+    /// Reads an object in the Pod's namespace.
     async fn found<K>(&self, name: &str) -> Result<Option<K>, VolumeError>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
@@ -176,7 +176,7 @@ impl Filler<'_> {
     }
 }
 
-/// The keys that are asked for, each at its path; all of them where none is named.
+/// Returns the selected keys, each with its path; all of them if none is selected.
 fn chosen(
     (kind, name): (&'static str, &str),
     data: Option<Contents>,
@@ -210,10 +210,10 @@ fn chosen(
 }
 
 impl Volumes {
-    /// Where the container finds which folder.
+    /// Returns the mounts of a container.
     ///
     /// # Errors
-    /// For a path that leads out of its volume, and for a volume that there is not.
+    /// For a path that leads out of its volume, and for an unknown volume.
     pub(super) fn mounts(
         &self,
         container: &Container,
@@ -249,7 +249,7 @@ impl Volumes {
         {
             mounts.push(Mount { source: account.to_owned(), target: ACCOUNT.into(), read_only: true });
         }
-        // A volume in another one comes after it.
+        // A volume inside another one is mounted after it.
         mounts.sort_by(|one, two| one.target.cmp(&two.target));
         Ok(mounts)
     }

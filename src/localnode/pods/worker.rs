@@ -1,4 +1,4 @@
-//! What stands for one Pod while it runs: what is known of it, who hears of it, and how it is ended.
+//! Holds the state of one running Pod, publishes it, and terminates the Pod.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex as Held, PoisonError};
@@ -21,16 +21,16 @@ use super::volumes::Volumes;
 use super::{Context, News, remove};
 use crate::telemetry::with_causes;
 
-/// What a Pod has to end where it does not say.
+/// The default grace period in seconds.
 const GRACE: i64 = 30;
-/// How often a status is tried that the API server does not take.
+/// How often writing a status is tried.
 const ATTEMPTS: u32 = 5;
 
-/// Why a Pod is ended before its containers are done.
+/// Why a Pod is terminated before its containers have ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Cut {
     Deleted,
-    /// The object is not there any more.
+    /// The object does not exist any more.
     Gone,
     Deadline,
     Shutdown,
@@ -43,13 +43,13 @@ pub(super) struct Worker<'a> {
     pub(super) folder: PathBuf,
     pub(super) account: Account,
     pub(super) volumes: Held<Volumes>,
-    /// The Pod as its volumes show it.
+    /// The Pod that its volumes are filled from.
     pub(super) shown: watch::Sender<Arc<Pod>>,
     pods: Api<Pod>,
-    /// What is known, and what of it was stored last.
+    /// The current state, and the status that was stored last.
     board: Mutex<(PodState, Option<PodStatus>)>,
     cut: Held<Option<Cut>>,
-    /// When containers have to have ended, and when those that run beside them.
+    /// The deadlines for the main containers and for sidecars.
     pub(super) main: watch::Sender<Option<Instant>>,
     pub(super) beside: watch::Sender<Option<Instant>>,
 }
@@ -73,7 +73,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Changes what is known, and stores it.
+    /// Changes the state, and stores the status.
     pub(super) async fn step(&self, change: impl FnOnce(&mut PodState, Timestamp)) {
         let mut board = self.board.lock().await;
         let now = Timestamp::now();
@@ -95,7 +95,7 @@ impl<'a> Worker<'a> {
             let patch = Patch::Merge(&status);
             match self.pods.patch_status(&self.pod.name_any(), &PatchParams::default(), &patch).await {
                 Ok(_) => return,
-                // It has gone, or another has its name.
+                // The Pod was deleted, or there is another one with its name.
                 Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => return,
                 Err(error) => {
                     let pod = self.pod.name_any();
@@ -115,7 +115,7 @@ impl<'a> Worker<'a> {
         self.cut.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends the containers, by `at` at the latest. An earlier time that was said stays.
+    /// Terminates the containers, by `at` at the latest. An earlier deadline stays.
     fn end_by(&self, cut: Cut, at: Instant) {
         let mut why = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
         if why.is_none() || cut == Cut::Gone {
@@ -125,7 +125,7 @@ impl<'a> Worker<'a> {
         hasten(&self.main, at);
     }
 
-    /// Hears what is to end the Pod. Never returns.
+    /// Waits for reasons to terminate the Pod. Never returns.
     pub(super) async fn mind(&self, news: &mut News) {
         let spec = self.pod.spec.as_ref();
         let grace = spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(GRACE);
@@ -175,13 +175,13 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What the Pod gives its containers to end.
+    /// Returns the grace period of the Pod.
     pub(super) fn grace(&self) -> Duration {
         let spec = self.pod.spec.as_ref();
         seconds_of(spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(GRACE))
     }
 
-    /// Says how the Pod ended, and lets a deleted one go.
+    /// Reports how the Pod ended, and completes its deletion.
     pub(super) async fn conclude(&self, done: Option<bool>) {
         let cut = self.cut();
         if cut == Some(Cut::Gone) {
@@ -210,7 +210,7 @@ impl<'a> Worker<'a> {
             board.end = Some(end);
         })
         .await;
-        // Logs stay as long as the Pod.
+        // Logs stay as long as the Pod exists.
         for part in ["volumes", "account", "kubeconfig.d", "roots", "words"] {
             remove(self.folder.join(part));
         }
@@ -231,7 +231,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Nobody knows how the Pod's containers ended: it fails, as on a node that was lost.
+    /// Marks the Pod as failed, as on a lost node: it is unknown how its containers ended.
     pub(super) async fn fail_lost(&self) {
         let now = Timestamp::now();
         let how = ContainerStateTerminated {
@@ -261,7 +261,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Says an earlier time, or the first one.
+/// Sets a deadline, unless an earlier one is set.
 pub(super) fn hasten(stop: &watch::Sender<Option<Instant>>, at: Instant) {
     stop.send_if_modified(|by| {
         let sooner = by.is_none_or(|by| at < by);

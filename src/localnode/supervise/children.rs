@@ -1,4 +1,4 @@
-//! Everything below this process: found through `/proc`, waited for, killed.
+//! Finds all descendants of this process through `/proc`, waits for them, and kills them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,12 +11,12 @@ use nix::unistd::Pid;
 
 use super::protocol::Report;
 
-/// What a shell answers for a process that a signal ended.
+/// The offset of exit codes for processes that a signal ended, as in shells.
 const BY_SIGNAL: i32 = 128;
-/// How soon what was killed is looked for again.
+/// How soon killed processes are searched again.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Waits for one child, and meanwhile for whatever else ends; of that `other` is told, with its exit code.
+/// Waits for one child, and reaps all others meanwhile; `other` receives their exit codes.
 pub(super) fn wait_for(child: Pid, other: impl Fn(Pid, i32)) -> Report {
     loop {
         match waitpid(None::<Pid>, None) {
@@ -35,20 +35,20 @@ pub(super) fn wait_for(child: Pid, other: impl Fn(Pid, i32)) -> Report {
     }
 }
 
-/// Kills what is left and waits until all of it has ended.
+/// Kills all descendants, and waits until they have ended.
 pub(super) fn kill_all() {
     loop {
         kill_below();
         match waitpid(None::<Pid>, Some(WaitPidFlag::WNOHANG)) {
             Err(Errno::ECHILD) => return,
-            // One that was born while the others were looked for is found the next time.
+            // Processes that were forked meanwhile are found the next time.
             Ok(WaitStatus::StillAlive) => std::thread::sleep(PAUSE),
             Ok(_) | Err(_) => {}
         }
     }
 }
 
-/// Kills the container's process group and whatever left it.
+/// Kills the container's process group, and processes that left it.
 pub(super) fn kill(child: Pid) {
     let _ = signal::killpg(child, Signal::SIGKILL);
     kill_below();
@@ -67,7 +67,7 @@ fn kill_below() {
     }
 }
 
-/// Each process with its parent.
+/// Returns each process with its parent.
 fn parents() -> BTreeMap<i32, i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -78,7 +78,7 @@ fn parents() -> BTreeMap<i32, i32> {
         .collect()
 }
 
-/// The fourth field; the second is a name in parentheses that may hold anything.
+/// Parses the fourth field; the second is a name in parentheses with arbitrary characters.
 fn parent_in(stat: &str) -> Option<i32> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

@@ -1,6 +1,6 @@
-//! Programs that run beside a container's, in its environment and within its limits, for a limited time: probes and handlers.
+//! Runs programs inside a container, in its environment and with its limits and a timeout: probes and hooks.
 //!
-//! INVARIANT: whoever waits for children knows an errand before it can end, because both hold the same lock.
+//! INVARIANT: an exec is registered before its end can be noticed, because both hold the same lock.
 
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -22,18 +22,18 @@ use super::cgroup_entry::CgroupEntry;
 use super::protocol::{Errand, Order, Report};
 use super::{command, tell};
 
-/// Bytes of what an errand writes that are told.
+/// The most bytes of an exec's output that are reported.
 const MAX_OUTPUT: u64 = 10 * 1024;
-/// What a container runtime answers for a program that is not there.
+/// The exit code of container runtimes for a missing program.
 const NOT_FOUND: i32 = 127;
-/// How long the rest of the output is waited for: a child of the errand may hold it open for ever.
+/// How long the remaining output is awaited: a child of the program may keep the pipe open for ever.
 const REST: Duration = Duration::from_millis(500);
 
-/// Errands under way, by process.
+/// The running programs, by process.
 #[derive(Clone)]
 pub(super) struct ExecCommands {
     order: Arc<Order>,
-    /// Of which one at a time is inside: who holds the lock of what is under way.
+    /// Only one thread at a time may enter: the one with the lock on the running programs.
     doors: Arc<CgroupEntry>,
     socket: Arc<UnixStream>,
     under_way: Arc<Mutex<HashMap<Pid, mpsc::Sender<i32>>>>,
@@ -53,14 +53,14 @@ impl ExecCommands {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hears of a process that has ended.
+    /// Handles the end of a process.
     pub(super) fn ended(&self, pid: Pid, code: i32) {
         if let Some(waiting) = self.under_way().remove(&pid) {
             let _ = waiting.send(code);
         }
     }
 
-    /// Begins an errand; its end is told on the socket.
+    /// Starts a program; its end is reported on the socket.
     pub(super) fn begin(&self, errand: Errand) {
         let this = self.clone();
         let id = errand.id;
@@ -74,7 +74,7 @@ impl ExecCommands {
         tell(&self.socket, &Report::Ran { id, code, output });
     }
 
-    /// Whether a program is where the container would find it.
+    /// Whether a program exists where the container would find it.
     fn is_there(&self, program: &Path) -> bool {
         if program.components().count() > 1 {
             return may_run(&self.order.folder.join(program));
@@ -92,7 +92,7 @@ impl ExecCommands {
             let text = format!("exec: {:?}: {why}", errand.program);
             self.tell(errand.id, Some(NOT_FOUND), text);
         };
-        // A child that fails to become the program is one that the standard library waits for, and somebody else does already.
+        // The standard library would wait for a child that fails to exec, but another thread reaps all children.
         if !self.is_there(&errand.program) {
             return failed(&"no such program");
         }
@@ -118,12 +118,12 @@ impl ExecCommands {
     }
 }
 
-/// Whether a file may be run.
+/// Whether a file is executable.
 fn may_run(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|known| known.is_file() && known.permissions().mode() & 0o111 != 0)
 }
 
-/// What a child writes, its output before its errors, once it has closed both.
+/// Returns a child's output, then its error output, once it has closed both.
 fn output_of(child: &mut Child) -> mpsc::Receiver<Vec<u8>> {
     let (sender, receiver) = mpsc::channel();
     let (out, err) = (child.stdout.take(), child.stderr.take());
@@ -136,7 +136,7 @@ fn output_of(child: &mut Child) -> mpsc::Receiver<Vec<u8>> {
     receiver
 }
 
-/// The first bytes; the rest is read as well, so that nobody waits for room in a pipe.
+/// Returns the first bytes; the rest is read too, so that the child does not block.
 fn beginning(mut from: impl Read) -> Vec<u8> {
     let mut text = Vec::new();
     let _ = from.by_ref().take(MAX_OUTPUT).read_to_end(&mut text);

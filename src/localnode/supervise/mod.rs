@@ -1,8 +1,8 @@
-//! The process between this program and a container's: `admit supervise`, which the node part starts and nobody types.
+//! Runs `admit supervise`, the process between the node and a container's program, which is started by the node and not by users.
 //!
-//! It is told what to run over a socket that is its standard input, and says over the same socket how that went. When the
-//! socket closes, for whatever reason the other end has gone, everything that the container started is killed: no process
-//! outlives the node. It has no threads before namespaces are made, because the kernel makes none for a process of several.
+//! It receives what to run over a socket, which is its standard input, and reports the result over the same socket. When the
+//! socket closes for any reason, everything that the container started is killed: no process outlives the node. It has no
+//! threads before namespaces are created, because the kernel refuses that for a process with several.
 //! May use: nothing of ours.
 
 mod cgroup_entry;
@@ -40,10 +40,10 @@ pub enum SuperviseError {
     Thread(#[source] std::io::Error),
 }
 
-/// Runs what the node orders, and returns when nothing of it runs any more.
+/// Runs what the node orders, and returns when all its processes have ended.
 ///
 /// # Errors
-/// When standard input is no socket, or the kernel refuses.
+/// When standard input is not a socket, or the kernel refuses.
 pub fn run() -> Result<(), SuperviseError> {
     let socket = std::io::stdin().as_fd().try_clone_to_owned().map_err(SuperviseError::Socket)?;
     let socket = UnixStream::from(socket);
@@ -53,7 +53,7 @@ pub fn run() -> Result<(), SuperviseError> {
     let mut order: Order = serde_json::from_str(&line).map_err(|error| {
         SuperviseError::Socket(std::io::Error::new(std::io::ErrorKind::InvalidData, error))
     })?;
-    // What the container leaves behind becomes a child of this process, and can be found.
+    // Orphans of the container become children of this process, and can be found.
     nix::sys::prctl::set_child_subreaper(true).map_err(SuperviseError::Adopt)?;
     let doors = match CgroupEntry::open(&order) {
         Ok(doors) => doors,
@@ -92,7 +92,7 @@ pub fn run() -> Result<(), SuperviseError> {
     Ok(())
 }
 
-/// A program in the environment of the container.
+/// Creates a command for a program in the environment of the container.
 fn command(order: &Order, program: &Path, args: &[String]) -> Command {
     let mut command = Command::new(program);
     command.args(args).env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
@@ -111,7 +111,7 @@ enum StartError {
     InvalidPid(#[from] TryFromIntError),
 }
 
-/// The container's program, in a process group of its own.
+/// Starts the container's program in a process group of its own.
 fn start(order: &Order, doors: &CgroupEntry) -> Result<Pid, StartError> {
     let mut command = command(order, &order.program, &order.args);
     command.stdin(Stdio::null()).process_group(0);
@@ -121,13 +121,13 @@ fn start(order: &Order, doors: &CgroupEntry) -> Result<Pid, StartError> {
     Ok(Pid::from_raw(i32::try_from(child.id())?))
 }
 
-/// Passes on what the node asks for, until it has gone.
+/// Executes the node's requests until the socket closes.
 fn obey(words: BufReader<UnixStream>, child: Pid, errands: &ExecCommands) {
     for line in words.lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {
             Ok(Word::Terminate) => {
-                // Of the group: a shell hands no signal on.
+                // Sent to the whole group, since shells do not forward signals.
                 let _ = nix::sys::signal::killpg(child, Signal::SIGTERM);
             }
             Ok(Word::Run(errand)) => errands.begin(errand),
@@ -140,6 +140,6 @@ fn obey(words: BufReader<UnixStream>, child: Pid, errands: &ExecCommands) {
 fn tell(mut socket: &UnixStream, report: &Report) {
     let mut line = serde_json::to_vec(report).unwrap_or_default();
     line.push(b'\n');
-    // A node that has gone hears nothing, and what ran has ended.
+    // If the node is gone, nobody needs the report.
     let _ = socket.write_all(&line);
 }

@@ -1,8 +1,8 @@
-//! Volumes at their paths: a mount namespace in which the container finds all of this machine, and its volumes over it.
+//! Mounts volumes at their paths: creates a mount namespace with all of this machine's files and the container's volumes over them.
 //!
-//! The new root is a small file system in memory. Everything at the top of the old root is bound into it; where a path has to
-//! be made in a folder of the machine, that folder is replaced by one in memory with all that was in it bound again. So
-//! nothing of the machine changes, and no right is needed that the kernel does not give every user.
+//! The new root is a small tmpfs. Every entry at the top of the old root is bind-mounted into it; if a path has to
+//! be created in a folder of the machine, that folder is replaced by a tmpfs with all of its entries bind-mounted. So
+//! no file of the machine changes, and only permissions are needed that the kernel gives every user.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -18,14 +18,14 @@ use nix::unistd::{chdir, chroot, getgid, getuid};
 
 use super::protocol::{Mount, Order};
 
-/// What a file system in memory may hold: names of files and folders, and what a program writes beside its volumes.
+/// The options of a tmpfs: it holds names of files and folders, and what a program writes outside of its volumes.
 const SIZE: &str = "mode=755,size=64m";
-/// Links that are followed in one path.
+/// The most links that are followed in one path.
 const MAX_LINKS: usize = 40;
-/// Files and folders of an image's folder; an image as a whole is no folder of programs.
+/// The most files and folders of an image's folder, which is meant for programs and not for whole images.
 const MAX_LAID: usize = 4_096;
 
-/// Why the container does not find its volumes at their paths.
+/// Why volumes are not at their paths.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MountError {
     #[error("the kernel gives no mount namespace: {0}")]
@@ -40,7 +40,7 @@ pub(super) enum MountError {
     TooMany(PathBuf),
 }
 
-/// Gives this process the order's volumes at their paths. After an error in [`MountError::Namespace`] nothing has changed.
+/// Mounts the order's volumes for this process. After [`MountError::Namespace`] nothing has changed.
 pub(super) fn enter(order: &Order) -> Result<(), MountError> {
     namespace().map_err(MountError::Namespace)?;
     let mut tree = Tree::new(&order.root).map_err(|source| at(&order.root, source))?;
@@ -58,7 +58,7 @@ fn at(path: &Path, source: io::Error) -> MountError {
     MountError::Mount { path: path.to_owned(), source }
 }
 
-/// A user namespace in which this user stays who it is, and may mount.
+/// Creates a user namespace in which this user keeps its ids, and may mount.
 fn namespace() -> io::Result<()> {
     let (user, group) = (getuid(), getgid());
     unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
@@ -72,7 +72,7 @@ fn namespace() -> io::Result<()> {
 /// The new root.
 struct Tree {
     root: PathBuf,
-    /// Folders in memory, where paths can be made.
+    /// Folders on a tmpfs, where paths can be created.
     own: BTreeSet<PathBuf>,
 }
 
@@ -85,7 +85,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Binds a volume to its path.
+    /// Bind-mounts a volume at its path.
     fn place(&mut self, volume: &Mount) -> io::Result<()> {
         let target = self.made(&volume.target, volume.source.is_dir())?;
         bind(&volume.source, &target)?;
@@ -93,7 +93,7 @@ impl Tree {
         if volume.read_only { read_only(&target) } else { Ok(()) }
     }
 
-    /// Lays what is in an image's folder over what is there.
+    /// Overlays the contents of an image's folder.
     fn lay(&mut self, folder: &Path, over: &Path, laid: &mut usize) -> Result<(), MountError> {
         let entries = fs::read_dir(folder).map_err(|source| at(folder, source))?;
         for entry in entries.flatten() {
@@ -113,7 +113,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Where a path is in the new root, if it is there; links are followed inside of that.
+    /// Returns where a path is in the new root, if it exists; links are followed inside the new root.
     fn resolved(&self, path: &Path) -> Option<PathBuf> {
         let mut rest: Vec<OsString> = parts(path);
         let mut here = self.root.clone();
@@ -124,7 +124,7 @@ impl Tree {
         here.symlink_metadata().is_ok().then_some(here)
     }
 
-    /// One step down, or along a link.
+    /// Goes one step down, or along a link.
     fn step(
         &self,
         here: &Path,
@@ -145,7 +145,7 @@ impl Tree {
         }
     }
 
-    /// The path in the new root, made where it is missing.
+    /// Returns the path in the new root, creating it if it is missing.
     fn made(&mut self, path: &Path, is_folder: bool) -> io::Result<PathBuf> {
         let mut rest = parts(path);
         let mut here = self.root.clone();
@@ -172,7 +172,7 @@ impl Tree {
         Ok(here)
     }
 
-    /// Makes a folder of the machine one in which paths can be made.
+    /// Replaces a folder of the machine by one in which paths can be created.
     fn open(&mut self, folder: &Path) -> io::Result<()> {
         if self.own.contains(folder) {
             return Ok(());
@@ -189,7 +189,7 @@ impl Tree {
     }
 }
 
-/// The parts of a path, the last one first; `..` takes a part back, as nothing lies above the root.
+/// Returns the components of a path, the last one first; `..` removes a component, and has no effect at the root.
 fn parts(path: &Path) -> Vec<OsString> {
     let mut parts = Vec::new();
     for component in path.components() {
@@ -211,8 +211,8 @@ fn bind(source: &Path, target: &Path) -> io::Result<()> {
     Ok(mount(Some(source), target, None::<&str>, MsFlags::MS_BIND | MsFlags::MS_REC, None::<&str>)?)
 }
 
-/// Binds each entry of one folder into another. What cannot be bound, because it has gone or belongs to somebody else, is
-/// not there for the container.
+/// Bind-mounts each entry of one folder into another. Entries that fail, because they are gone or belong to somebody else, are
+/// missing in the container.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)?.flatten() {
         let (source, target) = (entry.path(), to.join(entry.file_name()));
@@ -231,7 +231,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Nothing is written there from now on. The kernel does not let go of the flags that the file system has.
+/// Makes a mount read-only. The kernel requires the flags that the file system has already.
 fn read_only(path: &Path) -> io::Result<()> {
     let has = statvfs(path)?.flags();
     let kept = [

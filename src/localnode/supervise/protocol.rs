@@ -1,35 +1,35 @@
-//! What a node and a supervisor say to each other: one JSON document on a line each.
+//! Defines the messages between a node and a supervisor: one JSON document per line.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What to run. Goes over a socket, because environments hold secrets and command lines can be read by everybody.
+/// What to run. It is sent over a socket, because environments contain secrets, and command lines are visible to all users.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::localnode) struct Order {
     pub(in crate::localnode) program: PathBuf,
     pub(in crate::localnode) args: Vec<String>,
     pub(in crate::localnode) env: Vec<(String, String)>,
     pub(in crate::localnode) folder: PathBuf,
-    /// An empty folder for the root that the container sees.
+    /// An empty folder, where the container's root is mounted.
     pub(in crate::localnode) root: PathBuf,
-    /// A folder of programs to lay over this machine's.
+    /// A folder of programs that overlays this machine's files.
     pub(in crate::localnode) image: Option<PathBuf>,
     pub(in crate::localnode) mounts: Vec<Mount>,
-    /// What the environment has as well where nothing can be mounted.
+    /// Additional environment variables if nothing can be mounted.
     pub(in crate::localnode) unmounted: Vec<(String, String)>,
-    /// Into the groups that hold the container to its limits.
+    /// The control groups that enforce the container's limits.
     pub(in crate::localnode) doors: Vec<Door>,
 }
 
-/// A control group: who writes into the one file is inside, and by the other where it was.
+/// A control group: writing to the one file moves a process into it, and writing to the other one back to its old group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::localnode) struct Door {
     pub(in crate::localnode) inside: PathBuf,
     pub(in crate::localnode) back: PathBuf,
 }
 
-/// A file or folder of this machine, and where the container finds it.
+/// A file or folder of this machine, and its path in the container.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::localnode) struct Mount {
     pub(in crate::localnode) source: PathBuf,
@@ -37,32 +37,32 @@ pub(in crate::localnode) struct Mount {
     pub(in crate::localnode) read_only: bool,
 }
 
-/// What a node asks for later.
+/// A later request of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::localnode) enum Word {
-    /// SIGTERM to the container's process group.
+    /// Sends SIGTERM to the container's process group.
     Terminate,
-    /// SIGKILL to everything that the container started.
+    /// Sends SIGKILL to everything that the container started.
     Kill,
-    /// To run a program beside the container's, in its environment.
+    /// Runs a program inside the container, in its environment.
     Run(Errand),
 }
 
-/// A program to run beside a container's: a probe.
+/// A program to run inside a container, for a probe or a hook.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::localnode) struct Errand {
-    /// By which its end is told.
+    /// The id in the report of its end.
     pub(in crate::localnode) id: u64,
     pub(in crate::localnode) program: PathBuf,
     pub(in crate::localnode) args: Vec<String>,
-    /// After which it is killed.
+    /// The timeout, after which it is killed.
     pub(in crate::localnode) milliseconds: u64,
 }
 
-/// What became of an order.
+/// A report of the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::localnode) enum Report {
-    /// Runs; with the reason, where nothing could be mounted.
+    /// The program runs; with the reason if nothing could be mounted.
     Started {
         pid: i32,
         unmounted: Option<String>,
@@ -74,12 +74,12 @@ pub(in crate::localnode) enum Report {
         code: i32,
         signal: Option<i32>,
     },
-    /// What became of an errand.
+    /// A program inside the container has ended.
     Ran {
         id: u64,
-        /// None where its time was over.
+        /// The exit code; None after a timeout.
         code: Option<i32>,
-        /// The beginning of what it wrote.
+        /// The beginning of its output.
         output: String,
     },
 }

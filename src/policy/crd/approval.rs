@@ -8,7 +8,7 @@ use super::definition::{API_APPROVED, Definition};
 /// The meaning of the annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approval {
-    /// There is none.
+    /// There is no annotation.
     Missing,
     /// It admits that there was no review.
     Bypassed,
@@ -19,7 +19,7 @@ pub enum Approval {
 }
 
 impl Definition {
-    /// The state of the approval; none where the group needs no approval.
+    /// Returns the state of the approval; None where the group needs no approval.
     #[must_use]
     pub fn approval(&self) -> Option<Approval> {
         let of = |domain: &str| {

@@ -13,7 +13,7 @@ pub type Converts = fn(&Definition, &mut Value, from: &str, to: &str) -> Option<
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("conversion webhook for {api_version}, Kind={kind} failed: {why}")]
 pub struct ConversionError {
-    /// Of the object as it is.
+    /// The object's current `apiVersion`.
     pub api_version: String,
     pub kind: String,
     pub why: Inconvertible,
@@ -24,7 +24,7 @@ pub struct ConversionError {
 pub enum Inconvertible {
     #[error("conversion webhooks are not called here")]
     WebhookNotCalled,
-    /// A converter stands in for the webhook, and does not know the version or this form of the object.
+    /// A converter replaces the webhook, and does not support this version or form of the object.
     #[error("{0}")]
     InvalidObject(String),
 }
@@ -59,10 +59,10 @@ impl CompiledCrd {
         Err(self.inconvertible(found, Inconvertible::WebhookNotCalled))
     }
 
-    /// Converts `object` to `version`, by the converter that stands in for its webhook if it has one.
+    /// Converts `object` to `version`, with the converter that replaces its webhook, if there is one.
     ///
     /// # Errors
-    /// When nothing does, or there is no such form.
+    /// If no conversion is available, or the converter does not support the object.
     pub(crate) fn convert_by(
         &self,
         object: &Value,

@@ -1,4 +1,4 @@
-//! A CustomResourceDefinition as typed data. Parsing checks JSON types only; values are checked at registration.
+//! Parses a CustomResourceDefinition into typed data. Parsing checks JSON types only; values are checked at registration.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) const API_APPROVED: &str = "api-approved.kubernetes.io";
 pub enum Scope {
     Cluster,
     Namespaced,
-    /// Any other text; registration refuses it.
+    /// Any other string; registration rejects it.
     Other(String),
 }
 
@@ -48,7 +48,7 @@ pub struct Names {
     pub categories: Vec<String>,
 }
 
-/// One of `additionalPrinterColumns`.
+/// An item of `additionalPrinterColumns`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrinterColumn {
     pub name: String,
@@ -57,7 +57,7 @@ pub struct PrinterColumn {
     pub format: String,
     pub description: String,
     pub priority: i32,
-    /// With its leading dot: `.status.state`.
+    /// The path, with its leading dot: `.status.state`.
     pub json_path: String,
 }
 
@@ -93,7 +93,7 @@ pub struct WebhookClient {
     pub ca_bundle: Option<String>,
 }
 
-/// One of `spec.versions`.
+/// An item of `spec.versions`.
 #[derive(Clone, Debug)]
 pub struct Version {
     pub name: String,
@@ -101,7 +101,7 @@ pub struct Version {
     pub storage: bool,
     pub deprecated: bool,
     pub deprecation_warning: Option<String>,
-    /// The schema; none where the version has none, in which case the CRD is refused.
+    /// The schema; None where the version has none, in which case the CRD is rejected.
     pub schema: Option<Arc<Schema>>,
     pub status_subresource: bool,
     pub scale: Option<ScalePaths>,
@@ -235,7 +235,7 @@ struct Reader {
     errors: FieldErrors,
 }
 
-/// An object of the manifest with the place it stands at.
+/// An object of the manifest, with its path.
 #[derive(Clone, Copy)]
 struct At<'v, 'p> {
     map: &'v Map<String, Value>,

@@ -4,7 +4,7 @@
 use crate::read::path::Path;
 use crate::schema::Schema;
 
-/// Whether `['name']` may stand in a path.
+/// Whether `['name']` is allowed in a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subscripts {
     Allowed,
@@ -14,19 +14,19 @@ pub enum Subscripts {
 /// A path that leads somewhere.
 #[derive(Clone, Debug)]
 pub struct Resolved<'s> {
-    /// As error messages print it, relative to the schema: `a.b[x]`.
+    /// The path as error messages print it, relative to the schema: `a.b[x]`.
     pub text: String,
     /// The first step.
     pub root: String,
     pub schema: Option<&'s Schema>,
 }
 
-/// Why a path leads nowhere, in the API server's words.
+/// Why a path is invalid or leads nowhere, in the API server's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldPathError {
     #[error("unexpected end of JSON path")]
     End,
-    /// `['name']` stands where it may not.
+    /// `['name']` is not allowed here.
     #[error("array notation is not allowed")]
     Subscript,
     /// A step begins with something else.
@@ -35,10 +35,10 @@ pub enum FieldPathError {
     /// A bracket is not closed.
     #[error("expected ] but got {0}")]
     OpenBracket(String),
-    /// What stands in brackets is no text.
+    /// The content of the brackets is not a quoted string.
     #[error("expected single quoted string but got {0}")]
     Unquoted(String),
-    /// A backslash stands before a character that it means nothing with.
+    /// A backslash before a character that it cannot escape.
     #[error("invalid string literal: invalid escape char \\{0}")]
     Escape(char),
     /// The schema has no such field.
@@ -132,7 +132,7 @@ impl<'p> Iterator for Tokens<'p> {
     }
 }
 
-/// The text of a single-quoted string.
+/// Returns the content of a single-quoted string.
 fn unquote(token: &str) -> Result<String, FieldPathError> {
     let inner = token.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     let inner = inner.ok_or_else(|| FieldPathError::Unquoted(token.to_owned()))?;

@@ -77,19 +77,19 @@ pub struct CompiledCrd {
 }
 
 impl CompiledCrd {
-    /// Compiles a definition as written (`apiextensions.k8s.io/v1`), absent names filled in as the API server does.
+    /// Compiles a definition as written (`apiextensions.k8s.io/v1`); omitted names are defaulted as the API server does.
     ///
     /// # Errors
-    /// Everything for which the API server would refuse to store it.
+    /// Everything for which the API server would reject it.
     pub fn compile(manifest: &Value) -> Result<Self, Vec<FieldError>> {
         Self::compiled(manifest, None)
     }
 
-    /// Compiles a definition that replaces a stored one: what objects depend on is fixed, and rules that are in place
-    /// already are not refused anew.
+    /// Compiles a definition that replaces a stored one: fields that objects depend on are immutable, and existing rules are not
+    /// rejected again.
     ///
     /// # Errors
-    /// Everything for which the API server would refuse the update.
+    /// Everything for which the API server would reject the update.
     pub fn compile_update(manifest: &Value, stored: &Value) -> Result<Self, Vec<FieldError>> {
         Self::compiled(manifest, Some(&Definition::read(stored)?))
     }
@@ -98,7 +98,7 @@ impl CompiledCrd {
         Self::of_read(manifest, Definition::read(manifest)?, replaced).map_err(|refused| refused.1)
     }
 
-    /// Compiles what `manifest` was read as; where it is refused, that is given back.
+    /// Compiles a parsed definition; if it is rejected, it is returned with the errors.
     pub(crate) fn of_read(
         manifest: &Value,
         definition: Definition,

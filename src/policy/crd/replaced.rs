@@ -1,4 +1,4 @@
-//! A definition with another text in the place of one of its rules, which alone is compiled and validated.
+//! Replaces one rule of a compiled definition by another expression, and compiles and validates only that.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use super::resource::CrdVersion;
 use super::rules::RulePlace;
 
 impl CompiledCrd {
-    /// The same definition with `text` as the rule at `path` of a version, as if all of it had been compiled.
+    /// Returns the definition with `text` as the rule at `path` of a version, as if all of it had been compiled.
     ///
-    /// None where there is no such rule, and where a server may object: the whole definition then tells whether it does.
+    /// None if there is no such rule, or if a server may reject the result: then the whole definition must be compiled.
     pub(crate) fn with_rule(&self, version: &str, path: &str, text: &str) -> Option<Self> {
         let at = self.definition.versions.iter().position(|known| known.name == version)?;
         let place = path.strip_prefix(&format!("spec.versions[{at}].schema.openAPIV3Schema."))?;

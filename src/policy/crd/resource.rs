@@ -1,4 +1,4 @@
-//! One compiled version of a CRD: defaulting, pruning and validation of its objects.
+//! Defaults, prunes and validates custom resources with one compiled version of a CRD.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ pub struct CrdVersion {
     scale: Option<ScalePaths>,
     schema: Arc<Schema>,
     rules: RuleTree,
-    /// Where the schema stands in the definition.
+    /// The path of the schema in the definition.
     place: ExpressionId,
 }
 
@@ -96,7 +96,7 @@ pub struct CrdVersion {
 pub struct ValidateOptions<'a> {
     /// The request goes to `/status`: of the schema, only that of the status is checked.
     pub status: bool,
-    /// Whether what was found before, in the metadata, keeps rules from being run.
+    /// Whether earlier errors, in the metadata, prevent rules from running.
     pub blocked: bool,
     /// The caller's hooks: the deadline applies to all steps, the rest to the evaluation of rules.
     pub eval: EvalOptions<'a>,
@@ -105,11 +105,11 @@ pub struct ValidateOptions<'a> {
 /// The result of a validation, without mistakes that were found earlier.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Validation {
-    /// In the order in which the API server lists them.
+    /// The errors, in the order in which the API server lists them.
     pub errors: Vec<FieldError>,
     /// Failed rules that were tolerated because what they refer to did not change.
     pub warnings: Vec<String>,
-    /// The time was over before everything was validated. Then there is an error that says so.
+    /// Whether time ran out before validation finished. Then one of the errors says so.
     pub interrupted: bool,
 }
 
@@ -123,7 +123,7 @@ pub enum Unread {
 }
 
 impl Validation {
-    /// Of which nothing is known but that it could not be finished.
+    /// Returns the result of a validation that did not finish, with nothing else known.
     fn interrupted(interrupted: Interrupted) -> Self {
         let errors = vec![FieldError::internal(Path::Nil, interrupted.to_string())];
         Self { errors, warnings: Vec::new(), interrupted: true }
@@ -151,7 +151,7 @@ impl CrdVersion {
         }
     }
 
-    /// The same version with another schema, of which `rules` are.
+    /// Returns this version with another schema, whose rules are `rules`.
     pub(super) fn having(&self, schema: Schema, rules: RuleTree) -> Self {
         Self {
             name: self.name.clone(),
@@ -206,8 +206,8 @@ impl CrdVersion {
         self.defaulted(object, &Pace::default());
     }
 
-    /// Fills in defaults and keeps all other nulls: what was read already, and then changed by the server, may have them no more
-    /// than its schema allows.
+    /// Fills in defaults and keeps all other nulls, for an object that was already read and then changed by the server: it has no more
+    /// nulls than its schema allows.
     pub fn fill(&self, object: &mut Value) {
         schema::default(object, &self.schema, &Pace::default());
     }
@@ -227,7 +227,7 @@ impl CrdVersion {
         self.pruned(object, &Pace::default())
     }
 
-    /// The same for an object that was made of read ones: its nulls are kept.
+    /// Prunes an object that was computed from already read ones: nulls are kept.
     pub fn prune_made(&self, object: &mut Value) -> Vec<String> {
         if self.preserve_unknown_fields {
             return Vec::new();
@@ -355,13 +355,13 @@ impl CrdVersion {
         let Some(status) = new.get("status") else { return Vec::new() };
         let anything = Schema::default();
         let schema = self.schema.properties.get("status").unwrap_or(&anything);
-        // A status that was not there counts as null, and null is what it was.
+        // An absent status counts as null, also as the old value.
         let old = root.map(|root| root.old.get("status").unwrap_or(&Value::Null));
         let ratchet = old.map(|old| Correlated { new: status, old, schema });
         validate::validate(status, schema, ratchet.as_ref(), &Path::Root("status"), pace)
     }
 
-    /// Duplicates are let pass in an object that already had some.
+    /// Duplicates are tolerated in an object that already had some.
     fn duplicates(&self, new: &Value, old: Option<&Value>, pace: &Pace<'_>) -> FieldErrors {
         let find = |object: &Value| {
             let mut errors = FieldErrors::default();

@@ -1,4 +1,4 @@
-//! What the scale subresource of a kind reads of an object: replica counts and a selector at the paths of its definition.
+//! Reads the scale subresource from an object: replica counts and the selector, at the paths that the CRD names.
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;

@@ -72,11 +72,11 @@ pub struct Write<'a> {
 pub struct Written {
     /// The object to store, if there are no errors.
     pub object: Value,
-    /// In the order in which the API server lists them.
+    /// The errors, in the order in which the API server lists them.
     pub errors: Vec<FieldError>,
     /// Unknown fields, and failed rules that were tolerated because what they refer to did not change.
     pub warnings: Vec<String>,
-    /// The time was over before it was decided. Then there is an error that says so.
+    /// Whether time ran out before it was decided. Then one of the errors says so.
     pub interrupted: bool,
 }
 
@@ -177,7 +177,7 @@ impl Written {
         Self { object, errors: vec![error], warnings: Vec::new(), interrupted }
     }
 
-    /// The message of the `Status` that refuses the write: `Widget.example.dev "a" is invalid: spec.b: …`.
+    /// Returns the message of the `Status` that rejects the write: `Widget.example.dev "a" is invalid: spec.b: …`.
     #[must_use]
     pub fn refusal(&self, crd: &CompiledCrd) -> Option<String> {
         if self.errors.is_empty() {
@@ -186,7 +186,7 @@ impl Written {
         Some(format!("{}{}", self.subject(crd), aggregate(&self.errors)))
     }
 
-    /// How that message begins.
+    /// Returns the beginning of that message.
     #[must_use]
     pub fn subject(&self, crd: &CompiledCrd) -> String {
         let definition = crd.definition();

@@ -1,4 +1,4 @@
-//! A device of a ResourceSlice, and how expressions see it.
+//! Represents a device of a ResourceSlice as expressions see it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -30,7 +30,7 @@ pub struct Device {
     /// Whether several requests may have a part of it.
     pub allow_multiple_allocations: bool,
     attributes: Members<Attribute>,
-    /// As written.
+    /// Capacities, as written.
     capacity: Members<String>,
 }
 
@@ -44,12 +44,12 @@ enum Attribute {
     Ints(Vec<i64>),
     Texts(Vec<String>),
     Versions(Vec<String>),
-    /// Of a kind that is not known.
+    /// A kind that is not known.
     Other,
 }
 
 impl fmt::Display for Device {
-    /// As the scheduler names it.
+    /// Formats it as the scheduler does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.driver, self.pool, self.name)
     }
@@ -174,7 +174,7 @@ impl Attribute {
 static QUANTITY: LazyLock<Option<Program>> = LazyLock::new(|| reader("quantity(text)"));
 static SEMVER: LazyLock<Option<Program>> = LazyLock::new(|| reader("semver(text)"));
 
-/// What reads a text as a value of the language.
+/// Compiles a function that parses a string.
 fn reader(call: &str) -> Option<Program> {
     let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("text", admit_cel::Type::String);
     env.program(&env.compile(call).ok()?).ok()
@@ -191,7 +191,7 @@ fn parsed<'a>(
     program.eval(&bindings, &mut Evaluation::new(arena))
 }
 
-/// Attributes or capacities: by the name that is written, and the domains that there are.
+/// Attributes or capacities: by name as written, and the existing domains.
 #[derive(Clone, Debug, PartialEq)]
 struct Members<T> {
     by_name: BTreeMap<String, T>,
@@ -206,7 +206,7 @@ impl<T> Members<T> {
         Self { by_name, domains }
     }
 
-    /// The map of domains, or of which member there is no value, and why.
+    /// Returns the map of domains; or the member without a valid value, and why.
     fn value<'a>(
         &'a self,
         arena: &'a Bump,

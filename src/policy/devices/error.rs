@@ -1,9 +1,9 @@
-//! Why an expression selects nothing: it is no selector, or a device cannot be shown to it, in the words of the scheduler.
+//! Describes why an expression selects no device: it is invalid, or a device cannot be converted for it, in the scheduler's words.
 
 use admit_cel::{CompileError, EvalError, ProgramError};
 use thiserror::Error;
 
-/// Why a text is no selector.
+/// Why a text is not a valid selector.
 ///
 /// ```
 /// use admit_policy::{DeviceFeatures, Selector};
@@ -22,7 +22,7 @@ pub enum SelectorError {
     Program(ProgramError),
 }
 
-/// Why it is not known whether a selector selects a device.
+/// Why it is unknown whether a selector selects a device.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DeviceError {
     /// Expressions cannot see an attribute.
@@ -33,12 +33,12 @@ pub enum DeviceError {
     Capacity { name: String, error: MemberError },
     #[error("{0}")]
     Eval(#[from] EvalError),
-    /// The type of what came of it, and why Go makes no truth value of that.
+    /// The result is not a boolean: its type, and the conversion error of Go.
     #[error("CEL result of type {found} could not be converted to bool: {why}")]
     NoTruth { found: String, why: String },
 }
 
-/// Why expressions cannot see a part of a device.
+/// Why part of a device cannot be converted for expressions.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MemberError {
     #[error("{0}")]
@@ -49,11 +49,11 @@ pub enum MemberError {
     Unsupported,
 }
 
-/// Which selector did not say whether it selects a device; the scheduler does not go on then.
+/// A selector that failed on a device; the scheduler stops then.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{owner}selector #{index}: CEL runtime error: {error}")]
 pub struct SelectionError {
-    /// Whose it is, with `: `; empty for one that stands in no document.
+    /// The owner of the selector, with `: `; empty for one outside of documents.
     pub owner: String,
     pub index: usize,
     pub error: DeviceError,

@@ -1,4 +1,4 @@
-//! Gates of servers and schedulers that selectors depend on.
+//! Lists the feature gates of servers and schedulers that affect selectors.
 
 /// Gates of the server that change what selectors may use.
 ///
@@ -18,7 +18,7 @@ pub struct DeviceFeatures {
 }
 
 impl Default for DeviceFeatures {
-    /// As of Kubernetes 1.36.
+    /// Returns the gates of Kubernetes 1.36.
     fn default() -> Self {
         Self { consumable_capacity: true, list_attributes: false }
     }

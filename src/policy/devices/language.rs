@@ -1,4 +1,4 @@
-//! Expressions that select devices: what they may use, and what is wrong with one.
+//! Compiles CEL expressions that select devices, and reports what is wrong with one.
 //!
 //! Read from k8s.io/dynamic-resource-allocation/cel of Kubernetes 1.36.
 
@@ -22,7 +22,7 @@ pub const SELECTOR_LIMIT: u64 = 1_000_000;
 const DRIVER_LENGTH: u64 = 63;
 /// Attributes and capacities of one device.
 const MOST_MEMBERS: u64 = 32;
-/// Bytes of the text of an attribute.
+/// The maximum length of a string attribute, in bytes.
 const TEXT_LENGTH: u64 = 64;
 /// Values of one attribute that is a list.
 const MOST_VALUES: u64 = 48;
@@ -46,7 +46,7 @@ pub struct Selector {
     program: Program,
     max_cost: u64,
     features: DeviceFeatures,
-    /// Where it stands, for recordings.
+    /// Its identity in recordings.
     id: Option<ExpressionId>,
 }
 
@@ -54,7 +54,7 @@ impl Selector {
     /// Compiles a selector.
     ///
     /// # Errors
-    /// What is wrong with it. One that may take too long is none of that: [`Self::max_cost`] tells.
+    /// If it is invalid. A selector that is too expensive is not an error here: see [`Self::max_cost`].
     pub fn compile(text: &str, features: DeviceFeatures) -> Result<Self, SelectorError> {
         let env = env(features);
         let checked = env.compile(text).map_err(SelectorError::Compile)?;
@@ -73,12 +73,12 @@ impl Selector {
         Ok(Self { text: text.to_owned(), program, max_cost, features, id: None })
     }
 
-    /// The same, known by its place in a document.
+    /// Returns the selector with its location in a document.
     pub(super) fn placed(self, id: ExpressionId) -> Self {
         Self { id: Some(id), ..self }
     }
 
-    /// As it is written.
+    /// Returns the text of the selector.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -90,7 +90,7 @@ impl Selector {
         self.max_cost
     }
 
-    /// The expression, where it stands in a document.
+    /// Returns the expression for recordings, if it is in a document.
     pub(super) fn listed(&self) -> Option<recording::Expression<'_>> {
         let id = self.id.clone()?;
         Some(recording::Expression { id, text: &self.text, program: &self.program })
@@ -99,7 +99,7 @@ impl Selector {
     /// Whether the selector selects a device.
     ///
     /// # Errors
-    /// Why that is not known, in the words of the scheduler.
+    /// Why that is unknown, in the words of the scheduler.
     pub fn matches(&self, device: &Device, options: EvalOptions<'_>) -> Result<bool, DeviceError> {
         let arena = Bump::new();
         let members = device.members(&arena, self.features)?;
@@ -126,7 +126,7 @@ impl Selector {
     }
 }
 
-/// Why a value is no truth value, in the words of its Go type.
+/// Explains why a value is not a boolean, in terms of its Go type.
 fn unconverted(value: &Value<'_>) -> String {
     let name = match value {
         Value::String(_) => return "unsupported native conversion from string to 'bool'".to_owned(),
@@ -174,7 +174,7 @@ struct Language {
     env: Env,
 }
 
-/// By the two features.
+/// The environments, by the two features.
 static LANGUAGES: LazyLock<[[Language; 2]; 2]> = LazyLock::new(|| {
     [false, true].map(|consumable_capacity| {
         [false, true].map(|list_attributes| {
@@ -234,7 +234,7 @@ pub fn selector_problem(text: &str) -> Option<SelectorProblem> {
     }
 }
 
-/// A device: its driver, and for each domain what it is and has.
+/// Declares the type of a device: its driver, and by domain its attributes and capacities.
 fn device(features: DeviceFeatures, attribute: Type) -> DeclType {
     let sized = |ty, size| DeclType { max_elements: Some(size), ..DeclType::unbounded(DeclKind::Scalar(ty)) };
     let by_name = |value: DeclType| {
@@ -254,7 +254,7 @@ fn device(features: DeviceFeatures, attribute: Type) -> DeclType {
         decl: Arc::new(decl),
         required: true,
     };
-    // In the order of their names.
+    // The fields, in order of name.
     let mut fields = vec![
         field("attributes", by_name(sized(attribute, TEXT_LENGTH))),
         field("capacity", by_name(quantity)),

@@ -1,4 +1,4 @@
-//! Devices and the expressions that select them (resource.k8s.io).
+//! Evaluates CEL expressions that select devices for dynamic resource allocation (resource.k8s.io).
 //!
 //! | part | decides |
 //! |---|---|

@@ -1,6 +1,6 @@
-//! Which devices a class, a claim or selectors written by hand select from those of ResourceSlices.
+//! Selects devices from ResourceSlices by the selectors of a DeviceClass, a claim, or given ones.
 //!
-//! That a device is selected says nothing of whether it is free, or reachable from a node.
+//! A selected device may still be allocated to another claim, or not be reachable from a node.
 
 use std::collections::HashMap;
 
@@ -48,11 +48,11 @@ pub struct Devices {
     devices: Vec<Device>,
     features: DeviceFeatures,
     classes: HashMap<String, Result<Vec<Selector>, NoSelection>>,
-    /// By namespace and name, or name alone.
+    /// Requests of claims, by namespace and name, or name alone.
     claims: HashMap<String, Vec<Request>>,
 }
 
-/// What a claim asks for.
+/// A request of a claim.
 #[derive(Debug)]
 struct Request {
     name: String,
@@ -67,7 +67,7 @@ pub struct SelectedBy<'s> {
     pub class: Option<&'s str>,
     /// A ResourceClaim or ResourceClaimTemplate: `NAMESPACE/NAME` or `NAME`.
     pub claim: Option<&'s str>,
-    /// A request of the claim; the only one where it is not said.
+    /// The name of a request of the claim; may be omitted if it has only one.
     pub request: Option<&'s str>,
     /// Expressions beside those.
     pub selectors: &'s [String],
@@ -77,11 +77,11 @@ pub struct SelectedBy<'s> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selected<'d> {
     pub device: &'d Device,
-    /// Or why that is not known.
+    /// Whether it is selected; or why that is unknown.
     pub matches: Result<bool, SelectionError>,
 }
 
-/// Why nothing can be selected.
+/// Why the selection fails as a whole.
 ///
 /// ```
 /// use admit_policy::NoSelection;
@@ -98,19 +98,19 @@ pub enum NoSelection {
     NoClaim(String),
     #[error("claim {claim} has no request `{request}`; these are: {known}")]
     NoRequest { claim: String, request: String, known: String },
-    /// Of a class or a claim.
+    /// A selector of a class or a claim is invalid.
     #[error("{owner}: selector #{index}: CEL compile error: {error}")]
     Selector { owner: String, index: usize, error: SelectorError },
-    /// Of one that stands in no document.
+    /// A selector outside of documents is invalid.
     #[error("{0}")]
     Compile(#[from] SelectorError),
 }
 
 impl Devices {
-    /// Reads what documents have of devices; others are passed over.
+    /// Reads the classes, claims and slices of documents; others are skipped.
     ///
     /// # Errors
-    /// [`NoSelection::Document`] for a field of a wrong type. A selector that does not compile is told where it is used.
+    /// [`NoSelection::Document`] for a field of a wrong type. An invalid selector is reported when it is used.
     pub fn read<'d>(
         documents: impl IntoIterator<Item = &'d Value>,
         features: DeviceFeatures,
@@ -232,7 +232,7 @@ impl Devices {
                 let named = format!("{request_name}/{}", alternative.string("name")?);
                 requests.push(self.asked(named, &alternative, (kind, name), &owner)?);
             }
-            // The fields of the only kind stood in the request itself at first.
+            // In older versions the fields of this only kind were in the request itself.
             let exactly = request.optional_object("exactly")?.unwrap_or(request);
             if exactly.get("deviceClassName").is_some() {
                 requests.push(self.asked(request_name, &exactly, (kind, name), &owner)?);
@@ -253,7 +253,7 @@ impl Devices {
         Ok(Request { name, class, selectors: self.selectors(fields, of, owner)? })
     }
 
-    /// The selectors of a class or a request, or what is wrong with the first that does not compile.
+    /// Compiles the selectors of a class or a request; or returns the error of the first invalid one.
     fn selectors(
         &self,
         fields: &Fields<'_>,
@@ -280,7 +280,7 @@ fn full_name(namespace: &str, name: &str) -> String {
     if namespace.is_empty() { name.to_owned() } else { format!("{namespace}/{name}") }
 }
 
-/// The first selector that says no, or that fails, decides.
+/// The first selector that does not match, or fails, decides.
 fn all_match(
     steps: &[(String, &[Selector])],
     device: &Device,

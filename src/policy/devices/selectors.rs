@@ -1,4 +1,4 @@
-//! The selectors that documents hold, wherever they stand there.
+//! Finds the device selectors in a document.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_cel::Env;
@@ -22,7 +22,7 @@ pub fn selector_env() -> Env {
     language::env(DeviceFeatures::default()).clone()
 }
 
-/// The greatest cost of an expression by its estimate, which [`SELECTOR_LIMIT`](super::SELECTOR_LIMIT) bounds; none where it is no expression.
+/// Returns the estimated maximum cost of an expression, limited by [`SELECTOR_LIMIT`](super::SELECTOR_LIMIT); None if it is invalid.
 ///
 /// ```
 /// use admit_policy::{SELECTOR_LIMIT, selector_cost};
@@ -69,7 +69,7 @@ pub fn device_selectors(document: &Value) -> Vec<(String, &str)> {
 fn requests<'d>(spec: &'d Value, at: &str, found: &mut Vec<(String, &'d str)>) {
     for (index, request) in list(spec.pointer("/devices/requests")) {
         let at = format!("{at}.devices.requests[{index}]");
-        // As it was before there were alternatives, too.
+        // Also in the form of API versions before there were alternatives.
         selectors(request, &at, found);
         selectors(request.get("exactly").unwrap_or(&Value::Null), &format!("{at}.exactly"), found);
         for (index, alternative) in list(request.get("firstAvailable")) {
@@ -89,7 +89,7 @@ fn list(value: Option<&Value>) -> impl Iterator<Item = (usize, &Value)> {
     value.and_then(Value::as_array).into_iter().flatten().enumerate()
 }
 
-/// What a server would say of the selectors of a document.
+/// Returns the errors that a server would report for the selectors of a document.
 pub(crate) fn selector_errors(document: &Value) -> Vec<FieldError> {
     let error = |(at, text): (String, &str)| {
         if text.len() > MOST_BYTES {

@@ -1,4 +1,4 @@
-//! Reads exceptions from documents, or tells everything that is wrong with one.
+//! Parses exceptions from documents, and reports every error in one.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::request::GroupVersionKind;
 use crate::request::exceptions::PolicyException;
 use crate::schema::metadata::configuration;
 
-/// Characters of a reason, which stands in every report.
+/// The maximum length of a reason in characters, since every report repeats it.
 const MAX_REASON: usize = 1_024;
 
 impl PolicyException {
@@ -99,7 +99,7 @@ impl PolicyException {
     }
 }
 
-/// The namespace that the exception lies in, and is about.
+/// Returns the namespace of the exception, whose requests it is about.
 fn home(document: &Fields<'_>, errors: &mut FieldErrors) -> Result<Option<String>, DecodeError> {
     let kind = GroupVersionKind::from_api_version(&document.string("apiVersion")?, &document.string("kind")?);
     let metadata = document.object("metadata")?;
@@ -143,7 +143,7 @@ fn end(text: &str) -> Option<Timestamp> {
         return None;
     }
     let next = text.parse::<Date>().ok()?.tomorrow().and_then(|next| next.to_zoned(TimeZone::UTC));
-    // After the last day there is none, and nobody sees the end of it.
+    // After the last representable day the exception never ends.
     Some(next.map_or(Timestamp::MAX, |day| day.timestamp()))
 }
 
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(told(CLUSTER_KIND, json!({"name": "a"}), json!({})), "a");
         assert!(told(KIND, json!({"name": "a"}), json!({})).starts_with("metadata.namespace: Required"));
         assert!(told(CLUSTER_KIND, inside(), json!({})).starts_with("metadata.namespace: Forbidden"));
-        // Whoever fills a list in by a program, and has nothing to put there, does not mean everything.
+        // An empty list is an error, not a wildcard: a program that generates it may simply have had nothing to put there.
         for field in ["names", "users", "operations"] {
             assert!(told(KIND, inside(), json!({field: []})).starts_with(&format!("spec.{field}: Invalid")));
         }

@@ -1,8 +1,8 @@
-//! Exceptions: which requests a policy lets through although it denies them, until when and why.
+//! Defines exceptions: which requests are admitted although a policy denies them, until when and why.
 //!
-//! An exception takes away the denial alone: the policy is evaluated, and whoever reads a report sees what it would have said.
-//! What time it is, and which exceptions lie in the cluster, is asked of the [`Host`](crate::Host): where that does not know, none
-//! is in force. A request about an exception has none: else whoever holds one could grant himself others.
+//! An exception removes only the denial: the policy is still evaluated, and reports show its verdict. The [`Host`](crate::Host)
+//! supplies the time and the exceptions of the cluster; if it knows none, none applies. No exception applies to requests about
+//! exceptions, or the owner of one could grant himself others.
 
 mod decode;
 
@@ -18,7 +18,7 @@ pub(crate) const GROUP: &str = "admit";
 /// Group of those that a cluster stores, too.
 pub(crate) const STORED_GROUP: &str = "policies.admit.dev";
 pub(crate) const KIND: &str = "PolicyException";
-/// Of no namespace, where [`KIND`] is in one; in the group of what is stored alone.
+/// The cluster-scoped kind ([`KIND`] is namespaced); only in the group of stored objects.
 pub(crate) const CLUSTER_KIND: &str = "ClusterPolicyException";
 
 /// Whether documents of the kind are exceptions.
@@ -46,7 +46,7 @@ impl<'a> Excepting<'a> {
         Self { request, host, of_set, of_host: host.exceptions() }
     }
 
-    /// Why not all exceptions are known, if so.
+    /// Returns why not all exceptions are known, if that is so.
     pub(crate) fn trouble(&self) -> Option<&HostError> {
         self.of_host.as_ref().err()
     }

@@ -9,7 +9,7 @@ const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
 const CONDITIONS: &str = "autoscaling.alpha.kubernetes.io/conditions";
 const BEHAVIOR: &str = "autoscaling.alpha.kubernetes.io/behavior";
 
-/// Which part of a metric is converted: what is aimed at, or what is.
+/// Which part of a metric is converted: the target, or the current status.
 #[derive(Clone, Copy)]
 enum Side {
     Target,
@@ -62,7 +62,7 @@ pub(super) fn to_v1(object: &Value) -> Value {
     set_version(object, "autoscaling/v1")
 }
 
-/// A v1 object as v2. An annotation that cannot be read says nothing.
+/// Converts a v1 object to v2. An invalid annotation is ignored.
 pub(super) fn to_v2(object: &Value) -> Value {
     let told = |key: &str| -> Option<Value> {
         let text = object.pointer("/metadata/annotations")?.get(key)?.as_str()?;
@@ -100,7 +100,7 @@ pub(super) fn to_v2(object: &Value) -> Value {
     set_version(converted, "autoscaling/v2")
 }
 
-/// The object without what only conversion puts into its annotations.
+/// Returns the object without the annotations that only conversion writes.
 fn without_annotations(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
@@ -146,7 +146,7 @@ fn is_cpu(metric: &Value) -> bool {
         && metric.pointer("/resource/name").is_some_and(|name| name == "cpu")
 }
 
-/// Where v2 has a field of a source, and what v1 calls it.
+/// The v2 path of a source's field, and its v1 name.
 type Fields = &'static [(&'static str, &'static str)];
 
 /// The sources of metrics with their fields, first those of both sides, then those of targets and of current values.

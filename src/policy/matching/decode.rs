@@ -13,7 +13,7 @@ use crate::read::decode::{DecodeError, Fields};
 use crate::request::Operation;
 
 impl MatchResources {
-    /// Reads `fields`; what is wrong with their values goes to `errors`, a wrong JSON type ends the reading.
+    /// Parses `fields`; invalid values are added to `errors`, a wrong JSON type ends the parsing.
     pub(crate) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Self, DecodeError> {
         Ok(Self {
             match_policy: match_policy(fields, errors)?,
@@ -181,7 +181,7 @@ fn scope(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<ScopeRule, Dec
     }
 }
 
-/// Wildcards that make other entries of the same list pointless are refused.
+/// Rejects wildcards that make other entries of the same list redundant.
 fn check_resources(errors: &mut FieldErrors, path: &str, resources: &[String]) {
     let mut any_subresource_of: HashSet<&str> = HashSet::new();
     let mut any_resource_with: HashSet<&str> = HashSet::new();

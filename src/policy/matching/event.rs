@@ -18,7 +18,7 @@ const FIELDS: [(&str, &str); 7] = [
 pub(super) fn to_core(event: &Value) -> Value {
     let name = |name: &str| FIELDS.iter().find(|(_, newer)| *newer == name).map(|(core, _)| *core);
     let mut fields = renamed(event, "v1", name);
-    // What Go's encoding writes though it says nothing.
+    // Zero values that Go's encoder writes nevertheless.
     for (field, zero) in [
         ("involvedObject", json!({})),
         ("source", json!({})),

@@ -1,4 +1,4 @@
-//! Explains why a request does not match, for users who wonder why a policy was not asked. Decides nothing.
+//! Explains to users why a request does not match a policy. Has no effect on decisions.
 
 use admit_apimachinery::selector::{LabelSelector, Requirement, SelectorOperator};
 use admit_cel::Node;
@@ -55,7 +55,7 @@ impl MatchResources {
 }
 
 impl Rule {
-    /// What the rule asks for that `request` is not.
+    /// Lists the criteria of the rule that `request` does not meet.
     fn differences(&self, request: &Request<'_>) -> Vec<String> {
         let mut found = Vec::new();
         let resource = &request.resource;

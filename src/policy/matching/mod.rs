@@ -103,7 +103,7 @@ pub enum MatchError {
 }
 
 impl<'r> Matched<'r> {
-    /// The form in which the request came.
+    /// Takes the request in its original form, without conversion.
     pub(crate) fn as_it_is(request: &'r Request<'_>) -> Self {
         Self { resource: Cow::Borrowed(&request.resource), kind: Cow::Borrowed(&request.kind) }
     }

@@ -2,7 +2,7 @@
 
 use crate::request::{GroupVersionResource, Operation, Request};
 
-/// One rule of `resourceRules` or `excludeResourceRules`.
+/// An item of `resourceRules` or `excludeResourceRules`.
 #[derive(Clone, Debug, Default)]
 pub struct Rule {
     /// `None` stands for every operation (`*`).
@@ -26,7 +26,7 @@ pub enum ScopeRule {
 }
 
 impl Rule {
-    /// Whether the rule matches `request` when it is seen as a request for `resource`; names are not compared.
+    /// Whether the rule matches `request`, treated as a request for `resource`; names are not compared.
     pub(crate) fn matches(&self, request: &Request<'_>, resource: &GroupVersionResource) -> bool {
         self.scope_matches(request, resource)
             && self.operations.as_ref().is_none_or(|operations| operations.contains(&request.operation))

@@ -8,7 +8,7 @@ pub(crate) fn selects(selector: &LabelSelector, object: Node<'_>) -> bool {
     selector.selects(labels(object))
 }
 
-/// What the labels of an object say of a key.
+/// Returns a function that looks up a label of an object by key.
 pub(super) fn labels<'a>(object: Node<'a>) -> impl Fn(&str) -> Option<&'a str> {
     let labels = object.get("metadata").and_then(|metadata| metadata.get("labels"));
     move |key| match labels?.get(key)? {

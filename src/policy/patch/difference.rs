@@ -1,8 +1,8 @@
-//! The operations that make one document of another, no longer than what they write anew.
+//! Computes the JSON patch operations that turn one document into another, with a size limited by that of the new document.
 //!
-//! An item that is put in front changes every item behind it, and each change names the whole path to its place: under a member of a
-//! megabyte's name, a list of a thousand items would become a gigabyte of operations. Where operations are longer than the document that
-//! they make, its first members are written anew instead.
+//! Inserting an item at the front changes every item behind it, and each operation repeats the path to its item: under a member with a
+//! name of a megabyte, a list of a thousand items would need a gigabyte of operations. If the operations would be larger than the
+//! document that they produce, its top-level members are replaced instead.
 
 use serde_json::{Map, Value, json};
 
@@ -10,10 +10,10 @@ use super::text_len;
 
 /// What an operation takes beside its path and its value: `{"op":"replace","path":"","value":},`.
 const OPERATION: usize = 40;
-/// What operations may be longer than the document: small ones change by operations that say what has changed.
+/// How many bytes longer than the document the operations may be, so that small documents still get precise operations.
 const FREE: usize = 4 << 10;
 
-/// The operations; none where both are equal.
+/// Returns the operations; empty if both are equal.
 pub(super) fn operations(before: &Value, after: &Value) -> Vec<Value> {
     let mut written =
         Written { operations: Vec::new(), path: String::new(), left: text_len(after).saturating_add(FREE) };
@@ -49,7 +49,7 @@ struct Written {
 }
 
 impl Written {
-    /// Adds what makes `after` of `before`; nothing where there is no more room for it.
+    /// Adds the operations that turn `before` into `after`; None if they exceed the limit.
     fn value(&mut self, before: &Value, after: &Value) -> Option<()> {
         match (before, after) {
             (Value::Object(before), Value::Object(after)) => {
@@ -68,7 +68,7 @@ impl Written {
                 for (at, (before, after)) in before.iter().zip(after).enumerate() {
                     self.below(&at.to_string(), |here| here.value(before, after))?;
                 }
-                // From the end, so that each place is still that of its item.
+                // From the end, so that earlier indices stay valid.
                 for at in (after.len()..before.len()).rev() {
                     self.below(&at.to_string(), |here| here.operation("remove", None))?;
                 }

@@ -1,4 +1,4 @@
-//! The six operations of a JSON patch.
+//! Applies the six operations of a JSON patch.
 
 use json_patch::jsonptr::{Pointer, Token};
 use json_patch::{PatchOperation, ReplaceOperation};
@@ -8,8 +8,8 @@ use super::node::Node;
 use super::{PatchErrorKind, Replacing};
 use crate::read::json::MAX_DEPTH;
 
-/// The bytes that all copies of one patch together may have, as upstream's `AccumulatedCopySizeLimit` has it: a copy of
-/// the whole object doubles it, and 40 of them would take more memory than there is.
+/// The maximum size of all copies in one patch, as upstream's `AccumulatedCopySizeLimit`: a copy of the whole object doubles it, and 40
+/// of them would exhaust the memory.
 const MAX_COPIED: usize = 3 << 20;
 
 /// A document that a patch is applied to.
@@ -45,14 +45,14 @@ impl Document {
             PatchOperation::Remove(remove) => self.remove(&remove.path).map(drop),
             PatchOperation::Replace(replace) => self.replace(replace, replacing),
             PatchOperation::Move(moved) => self.moved(&moved.from, &moved.path),
-            // The API server's library takes what an object has not for null.
+            // The API server's library treats an absent member as null.
             PatchOperation::Copy(copy) if replacing == Replacing::OrAdding && self.is_absent(&copy.from) => {
                 self.add(&copy.path, Node::Closed(Value::Null), usize::MAX)
             }
             PatchOperation::Copy(copy) => {
                 let source = self.find(&copy.from).ok_or(PatchErrorKind::InvalidFromPointer)?;
                 let length = source.text_len();
-                // Counted before it is made.
+                // Counted before the copy is made.
                 self.copied = self.copied.saturating_add(length);
                 if self.copied > MAX_COPIED {
                     let copied = self.copied;
@@ -191,7 +191,7 @@ pub(super) fn place(index: &str, places: usize) -> Option<usize> {
     (place < places).then_some(place)
 }
 
-/// The API server's library takes a member that is not there for null, by which clients make sure that nobody added it.
+/// The API server's library treats an absent member as null, which clients use to ensure that nobody added it.
 fn lenient(replacing: Replacing, wanted: &Value) -> bool {
     replacing == Replacing::OrAdding && wanted.is_null()
 }

@@ -1,5 +1,5 @@
-//! A JSON patch that is applied with the words of the library that kube-apiserver uses
-//! (`gopkg.in/evanphx/json-patch.v4`): the answers of webhooks, and what the expressions of policies make.
+//! Applies a JSON patch with the error messages of the library that kube-apiserver uses (`gopkg.in/evanphx/json-patch.v4`): for
+//! responses of webhooks, and patches from expressions of policies.
 
 use admit_apimachinery::go;
 use json_patch::jsonptr::PointerBuf;
@@ -17,9 +17,9 @@ use super::{PatchError, PatchErrorKind, Replacing, patched};
 pub(crate) struct Operation {
     pub(crate) op: String,
     pub(crate) path: String,
-    /// Empty where it says none.
+    /// The `from` path; empty if omitted.
     pub(crate) from: String,
-    /// Null where it says none.
+    /// The value; null if omitted.
     pub(crate) value: Value,
 }
 
@@ -40,10 +40,10 @@ pub fn understood(operations: Vec<Value>) -> Result<Vec<PatchOperation>, Operati
     operations.into_iter().map(|operation| Operation::read(operation)?.decoded()).collect()
 }
 
-/// What `operations`, each a JSON value, make of `object`.
+/// Applies `operations`, each a JSON value, to a copy of `object`.
 ///
 /// # Errors
-/// The first operation that cannot be applied or read.
+/// The first operation that cannot be parsed or applied.
 ///
 /// ```
 /// use admit_policy::patch::applied_values;
@@ -75,13 +75,13 @@ pub fn applied_values(object: &Value, operations: &[Value]) -> Result<Value, Ope
 pub enum OperationError {
     #[error("Unexpected kind: {0}")]
     UnknownOperation(String),
-    /// It does not say what it works on.
+    /// A required field of the operation is missing or invalid.
     #[error("{op} operation failed to decode {what}: {why}")]
     Undecoded { op: String, what: &'static str, why: &'static str },
-    /// Something else is there than a test says.
+    /// The value is not the one that a test operation expects.
     #[error("testing value {0} failed: test failed")]
     Test(String),
-    /// Nothing is where the operation looks.
+    /// The path of the operation does not exist.
     #[error("{}: missing value", missing(.op, *.part, .path))]
     Missing { op: String, part: Part, path: String },
     /// The key at one of its ends cannot be used so.
@@ -132,10 +132,10 @@ pub enum KeyError {
     NoIndexToAdd(String),
 }
 
-/// What the operations make of `object`.
+/// Applies the operations to a copy of `object`.
 ///
 /// # Errors
-/// Why they cannot be applied.
+/// The first operation that cannot be applied.
 pub(crate) fn applied(object: &Value, operations: &[Operation]) -> Result<Value, OperationError> {
     let mut known = Vec::with_capacity(operations.len());
     let mut unknown = None;
@@ -216,7 +216,7 @@ impl Operation {
         let at = |path: &str| match path.find('/') {
             None if whole => Some(PointerBuf::new()),
             None => None,
-            // What stands before the first slash says nothing.
+            // As in the library, anything before the first slash is ignored.
             Some(start) => path.get(start..).map(pointer),
         };
         let from = || at(from).ok_or_else(|| self.missing(Part::From));
@@ -257,7 +257,7 @@ impl Operation {
             })
     }
 
-    /// Why it cannot be applied to `state`.
+    /// Returns why it cannot be applied to `state`.
     fn complaint(&self, state: &Value) -> OperationError {
         let Self { op, path, from, .. } = self;
         let place = container(state, path);
@@ -283,7 +283,7 @@ impl Operation {
     }
 }
 
-/// What the library says of a key that cannot be used so.
+/// Returns the library's error for a key that does not exist in its container.
 fn unfound(around: &Value, key: &str, verb: &str) -> Option<KeyError> {
     match around {
         Value::Object(members) => {
@@ -302,7 +302,7 @@ fn unfound(around: &Value, key: &str, verb: &str) -> Option<KeyError> {
     }
 }
 
-/// The list or object around what `path` names, and the key in it.
+/// Returns the container that `path` points into, and the key within it.
 fn container<'v>(state: &'v Value, path: &str) -> Option<(&'v Value, String)> {
     let mut tokens = path.split('/').skip(1).map(decoded).collect::<Vec<_>>();
     let key = tokens.pop()?;

@@ -1,9 +1,9 @@
-//! A list with cheap insertion and removal at any position.
+//! Implements a list with cheap insertion and removal at any position.
 
 /// Items of a full part: moving them costs about as much as looking for a part in the longest list that a body can hold.
 const PART: usize = 1_024;
 
-/// A list in parts, none of them empty.
+/// A list in chunks, none of them empty.
 #[derive(Clone, Debug)]
 pub(super) struct List<T> {
     parts: Vec<Vec<T>>,

@@ -1,6 +1,6 @@
-//! JSON patches (RFC 6902) and merge patches (RFC 7386), as authors write them and as the API server applies them.
+//! Parses and applies JSON patches (RFC 6902) and merge patches (RFC 7386), as authors write them and as the API server applies them.
 //!
-//! Strategic merge patches follow the fields of built-in kinds, which a [`Builtins`](crate::set::builtins::Builtins) knows.
+//! Strategic merge patches depend on the fields of built-in kinds, which a [`Builtins`](crate::set::builtins::Builtins) knows.
 
 mod difference;
 mod document;
@@ -19,7 +19,7 @@ pub use self::library::{KeyError, OperationError, Part, applied_values, understo
 pub(crate) use self::library::{Operation, applied};
 use crate::deadline::checkpoint;
 
-/// What a `replace` operation makes of a member that is not there, and a `test` for null.
+/// How `replace` treats an absent member, and `test` one that is compared with null.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Replacing {
     /// An error, as the specification has it.
@@ -42,7 +42,7 @@ impl fmt::Display for PatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { operation, path, kind } = self;
         match kind {
-            // Upstream's words, which tell no operation.
+            // Upstream's message, which names no operation.
             PatchErrorKind::CopiesTooLarge { .. } => kind.fmt(f),
             _ => write!(f, "operation '/{operation}' failed at path '{path}': {kind}"),
         }
@@ -65,14 +65,14 @@ pub enum PatchErrorKind {
     /// Everything behind a patch may walk values recursively.
     #[error("the value would be nested deeper than {} levels", crate::read::json::MAX_DEPTH)]
     TooDeep,
-    /// In bytes of JSON, all copies of the patch together.
+    /// In bytes of JSON, for all copies of the patch together.
     #[error(
         "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {limit}"
     )]
     CopiesTooLarge { copied: usize, limit: usize },
 }
 
-/// Why a value is no JSON patch.
+/// Why a value is not a JSON patch.
 #[derive(Debug, Error)]
 pub(crate) enum NoPatch {
     #[error("must be a list of operations, each with `op` and `path`")]
@@ -81,10 +81,10 @@ pub(crate) enum NoPatch {
     Operation { index: usize, error: serde_json::Error },
 }
 
-/// Reads a JSON patch.
+/// Parses a JSON patch.
 ///
 /// # Errors
-/// What is wrong with the first operation that is none.
+/// What is wrong with the first invalid operation.
 pub(crate) fn decode(operations: &Value) -> Result<json_patch::Patch, NoPatch> {
     let Value::Array(list) = operations else { return Err(NoPatch::NoList) };
     let operation = |(index, operation): (usize, &Value)| {
@@ -127,8 +127,8 @@ pub fn patched(
     Ok(document.into_value())
 }
 
-/// The operations that make `after` of `before`, as JSON; none where they are equal. They are no longer than `after` and a few KiB, and
-/// write its first members anew where saying what has changed would be.
+/// Returns the JSON patch that turns `before` into `after`; None if they are equal. It is at most a few KiB longer than `after`: if
+/// precise operations would be longer, top-level members are replaced.
 ///
 /// ```
 /// use admit_policy::patch::difference;
@@ -154,10 +154,10 @@ pub fn text_len(value: &Value) -> usize {
     node::text_len(value)
 }
 
-/// Applies a JSON patch to the letter: what is replaced must be there.
+/// Applies a JSON patch strictly: what is replaced must exist.
 ///
 /// # Errors
-/// Why it does not apply. Nothing is left of `target` then.
+/// Why it does not apply. `target` is lost then.
 pub(crate) fn apply(target: &mut Value, patch: &json_patch::Patch) -> Result<(), PatchError> {
     *target = patched(target.take(), patch, Replacing::Existing)?;
     Ok(())
@@ -166,7 +166,7 @@ pub(crate) fn apply(target: &mut Value, patch: &json_patch::Patch) -> Result<(),
 /// Applies a JSON patch as the API server does.
 ///
 /// # Errors
-/// Why it does not apply. Nothing is left of `target` then.
+/// Why it does not apply. `target` is lost then.
 pub(crate) fn apply_as_server(target: &mut Value, patch: &json_patch::Patch) -> Result<(), PatchError> {
     *target = patched(target.take(), patch, Replacing::OrAdding)?;
     Ok(())

@@ -1,5 +1,4 @@
-//! A value that is being patched: containers that operations reach into are opened once, everything else stays as it
-//! is.
+//! Represents a value while it is patched: containers that operations reach into are opened once, everything else is left unparsed.
 //!
 //! ```text
 //! Closed ──(an operation leads through it)──► Object, in order of name │ List, in parts ──(at the end)──► Value
@@ -16,12 +15,12 @@ use serde_json::Value;
 
 use super::list::List;
 
-/// The height of a scalar is 0, that of a container 1 more than of what it holds. Open containers know a bound of theirs,
-/// which grows with what is put into them.
+/// The height of a scalar is 0, that of a container 1 more than of its content. Open containers keep an upper bound, which grows with
+/// insertions.
 #[derive(Debug)]
 pub(super) enum Node {
     Closed(Value),
-    /// A closed container whose height was asked for.
+    /// A closed container with its computed height.
     Measured(usize, Box<Value>),
     Object(usize, BTreeMap<String, Self>),
     List(usize, List<Self>),
@@ -68,7 +67,7 @@ impl Node {
 
     /// The bytes of the value as compact JSON, as Go writes it.
     pub(super) fn text_len(&self) -> usize {
-        // Brackets, and what separates: colons with the members, commas between all.
+        // Brackets and separators: a colon per member, commas between all.
         let around = |count: usize| count.saturating_add(1).max(2);
         match self {
             Self::Closed(value) => text_len(value),
@@ -105,8 +104,8 @@ impl Node {
         self
     }
 
-    /// A bound of the node's height: `most`, which what holds it knows, where that is not more than `enough`, and
-    /// otherwise the height itself, which is found out once.
+    /// Returns an upper bound of the node's height: `most`, which its container knows, if that is at most `enough`; otherwise the exact
+    /// height, which is computed once.
     pub(super) fn height(&mut self, most: usize, enough: usize) -> usize {
         match self {
             Self::Closed(value @ (Value::Array(_) | Value::Object(_))) if most > enough => {
@@ -148,7 +147,7 @@ fn counted(write: impl FnOnce(&mut Counted) -> serde_json::Result<()>) -> usize 
     counted.0
 }
 
-/// Counts what is written, with the three letters that Go escapes (`\u003c`) at their length there.
+/// Counts written bytes; the three characters that Go escapes (`\u003c`) count with that length.
 struct Counted(usize);
 
 impl io::Write for Counted {

@@ -27,11 +27,11 @@ fn the_six_operations() {
         {"op": "move", "from": "/b/z", "path": "/b/y/1/k/0"},
     ]);
     let expected = r#"{"a":{"z":1,"c":2},"b":{"new":true,"y":[0,{"k":[1]},3,4]},"copied":[0,{"k":[]},3,4]}"#;
-    // What was opened is sorted, what was not stays in its order.
+    // Opened containers are sorted, unopened ones keep their order.
     assert_eq!(made(target, &patch).map(|value| value.to_string()).as_deref(), Ok(expected));
 }
 
-/// As Go reads numbers; those below zero are counted from the end, where an item that is added has a place of its own.
+/// Indices are parsed as in Go; negative ones count from the end, where an added item has an index of its own.
 #[test]
 fn places_are_numbers_with_a_sign() {
     let patch = json!([
@@ -71,7 +71,7 @@ fn what_cannot_be_applied_says_why() {
     assert_eq!(made(json!(1), &json!([{"op": "replace", "path": "", "value": 2}])), Ok(json!(2)));
 }
 
-/// By which clients add the first finalizer only where there is none.
+/// Clients use this to add the first finalizer only if there is none.
 #[test]
 fn a_member_that_is_not_there_is_null_to_a_test() {
     let test = |path: &str| json!([{"op": "test", "path": path, "value": null}]);

@@ -18,7 +18,7 @@ pub struct DecodeError {
     pub found: &'static str,
 }
 
-/// What stands before the rest of a message; nothing where it is about the document itself.
+/// Returns the prefix of a message that names the field; empty for the document itself.
 fn place(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!("{path}: ") }
 }
@@ -150,7 +150,7 @@ impl<'a> Fields<'a> {
         self.map.into_iter().flat_map(Map::keys)
     }
 
-    /// Paths of the fields that are not in `known`.
+    /// Returns the paths of fields that are not in `known`.
     pub(crate) fn unknown<'k>(&'k self, known: &'k [&str]) -> impl Iterator<Item = String> + 'k {
         self.keys().filter(|key| !known.contains(&key.as_str())).map(|key| self.path_of(key))
     }
@@ -160,7 +160,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Refuses the first field that is not in `known`.
+/// Rejects the first field that is not in `known`.
 pub(crate) fn known(fields: &Fields<'_>, known: &[&str]) -> Result<(), FieldsError> {
     match fields.unknown(known).next() {
         Some(path) => Err(wrong(path, format!("is not a field here; these are: {}", known.join(", ")))),

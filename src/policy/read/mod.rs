@@ -1,5 +1,5 @@
-//! Reads texts into values: JSON with the messages of Go, manifests with the position of every field, typed fields of what
-//! was read, and the paths by which mistakes in them are named.
+//! Parses text into values: JSON with Go's error messages, manifests with the position of every field, typed fields, and the paths of
+//! fields in error messages.
 
 pub(crate) mod decode;
 pub mod json;

@@ -1,4 +1,4 @@
-//! An object of a request: borrowed, or shared with the caller.
+//! Holds an object of a request: borrowed, or shared with the caller.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use serde_json::Value;
 /// ```
 #[derive(Clone, Debug)]
 pub enum Object<'d> {
-    /// In the arena of a reader, or as the API server holds it.
+    /// A node in the arena of a parser, or a view of the API server's object.
     Seen(Node<'d>),
-    /// As a suite or the command line holds it.
+    /// A value shared with a suite or the command line.
     Shared(Arc<Value>),
 }
 
@@ -42,7 +42,7 @@ impl Object<'_> {
         }
     }
 
-    /// A field of the metadata that holds text.
+    /// Returns a string field of the metadata.
     pub(crate) fn metadata(&self, field: &str) -> Option<&str> {
         match self.node().get("metadata")?.get(field)? {
             Node::String(text) => Some(text),
@@ -69,7 +69,7 @@ impl From<Arc<Value>> for Object<'_> {
     }
 }
 
-/// An object as expressions see it; null where there is none.
+/// Returns an object as expressions see it; null if there is none.
 pub(crate) fn node<'a>(object: Option<&'a Object<'_>>) -> Node<'a> {
     object.map_or(Node::Null, Object::node)
 }

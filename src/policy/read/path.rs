@@ -1,11 +1,11 @@
-//! The path of a field in a document: kept on the stack while walking, and rendered only when a mistake is found.
-//! Rendered as Kubernetes' `field.Path` is: `spec.items[0].labels[a/b]`; the empty path is `<nil>`.
+//! Represents the path of a field in a document: kept on the stack while walking, and formatted only for an error. The format is that
+//! of Kubernetes' `field.Path`: `spec.items[0].labels[a/b]`; the empty path is `<nil>`.
 
 use std::fmt;
 
 use admit_apimachinery::bounded;
 
-/// One step, linked to the steps before it.
+/// A segment, linked to the segments before it.
 ///
 /// ```
 /// use admit_policy::Path;
@@ -20,7 +20,7 @@ use admit_apimachinery::bounded;
 pub enum Path<'a> {
     /// No path: the document itself.
     Nil,
-    /// A first step of any text: `status`, `spec.validation`.
+    /// A first segment of any form: `status`, `spec.validation`.
     Root(&'a str),
     /// A property.
     Child(&'a Self, &'a str),
@@ -61,7 +61,7 @@ impl<'a> Path<'a> {
         match self {
             Self::Nil => Ok(()),
             Self::Root(text) => f.write_str(text),
-            // `field.Path` tells a property from a subscript by an empty name.
+            // `field.Path` represents a subscript by an empty name.
             Self::Child(parent, "") => {
                 parent.write(f)?;
                 f.write_str("[]")
@@ -81,7 +81,7 @@ impl<'a> Path<'a> {
     }
 }
 
-/// As much of a name as is shown: each of very many errors repeats it.
+/// Writes a name, shortened: very many errors may repeat it.
 fn step(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
     match bounded::head(name) {
         Some(head) => write!(f, "{head}{}", bounded::MORE),

@@ -21,7 +21,7 @@ pub enum Client {
 pub struct Service {
     pub name: String,
     pub namespace: String,
-    /// With a slash at its beginning, or empty.
+    /// The path, with a leading slash, or empty.
     pub path: String,
     pub port: i64,
 }
@@ -29,7 +29,7 @@ pub struct Service {
 const DEFAULT_PORT: i64 = 443;
 
 impl Client {
-    /// Reads a `clientConfig`; what is wrong with it goes to `errors`.
+    /// Parses a `clientConfig`; what is wrong with it is added to `errors`.
     pub(crate) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Option<Self>, DecodeError> {
         let url = fields.optional_string("url")?;
         let service = fields.optional_object("service")?.as_ref().map(Service::decode).transpose()?;
@@ -122,7 +122,7 @@ fn check_path(url_path: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     if rest.next() != Some('/') {
         refuse("must start with a '/'".to_owned());
     }
-    // The first character is passed over whatever it is.
+    // The first character is skipped, whatever it is.
     let segments = rest.as_str();
     let segments = segments.strip_suffix('/').unwrap_or(segments);
     for (i, segment) in segments.split('/').enumerate() {

@@ -1,4 +1,4 @@
-//! The result of a decision: whether a request is denied, and by which rule of which policy.
+//! Defines the result of a decision: whether a request is denied, and by which rule of which policy.
 //!
 //! A [`Decision`] carries what the caller needs to answer as kube-apiserver does (status, warnings, audit
 //! annotations) and, per policy, what a test or a report needs. How it travels is left to the callers.
@@ -77,11 +77,11 @@ pub struct PolicyOutcome {
 pub struct Excepted {
     /// The name of the exception.
     pub name: Arc<str>,
-    /// Why it was made.
+    /// The reason for the exception.
     pub reason: Arc<str>,
     /// When it ends, or ended, as in `2027-01-01T00:00:00Z`.
     pub until: Arc<str>,
-    /// The request is let through; else it is denied as if there was no exception.
+    /// Whether the request is admitted; else it is denied as without an exception.
     pub in_force: bool,
 }
 
@@ -95,10 +95,10 @@ impl fmt::Display for Excepted {
     }
 }
 
-/// Why the rules of a policy were not evaluated: its matchConditions kept them from that, or an exception did.
+/// Why the rules of a policy were not evaluated: a match condition or an exception prevented it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Skipped {
-    /// One is false: its path in the policy, `spec.matchConditions[0].expression`.
+    /// A condition is false: its path in the policy, `spec.matchConditions[0].expression`.
     False { path: String },
     /// They failed, and the policy ignores failures.
     Failed { message: String },
@@ -125,7 +125,7 @@ pub enum RulePath {
     ParamRef,
     Validation(usize),
     AuditAnnotation(usize),
-    /// Of a policy that changes objects.
+    /// A mutation of a policy, by index.
     Mutation(usize),
 }
 
@@ -137,7 +137,7 @@ pub enum Verdict {
         message: String,
         reason: Reason,
     },
-    /// The rule could not be decided; `denies` is what failurePolicy made of it.
+    /// The rule failed; `denies` says what failurePolicy made of that.
     Errored {
         message: String,
         denies: bool,

@@ -16,11 +16,11 @@ pub struct Part<'r> {
     pub round: Option<u32>,
     /// A value in CEL's notation.
     pub outcome: &'r Result<String, EvalError>,
-    /// The parts that this one's value came from, in the order of their evaluation.
+    /// The parts that determined this one's value, in the order of their evaluation.
     pub parts: Vec<Self>,
 }
 
-/// The tree of an evaluation of `text`. One part in general; several where the trace was cut before the whole was done.
+/// Builds the tree of an evaluation of `text`. Usually one root; several if the trace was cut off before the end.
 ///
 /// ```
 /// use admit_cel::Span;
@@ -47,7 +47,7 @@ pub struct Part<'r> {
 pub fn tree<'r>(text: &'r str, trace: &'r RecordedTrace) -> Vec<Part<'r>> {
     let mut open: Vec<Grown<'r>> = Vec::new();
     for outcome in &trace.parts {
-        // Parts complete before the whole does, so that what belongs to this one is what stands last.
+        // Children complete before their parent, so those of this part are the last ones.
         let mut first = open.len();
         while first
             .checked_sub(1)
@@ -75,7 +75,7 @@ impl<'r> Grown<'r> {
         let mut parts = Vec::with_capacity(below.len());
         for child in below {
             let inner = child.rounds.get(of.rounds.len()).copied();
-            // An expression in parentheses, or what a macro was expanded to.
+            // A parenthesized expression, or the expansion of a macro.
             if child.span == of.span && inner.is_none() {
                 parts.extend(child.part.parts);
             } else if !(child.is_constant() || of.outcome.is_ok() && child.is_on_the_way_to(of.span, own)) {
@@ -95,7 +95,7 @@ impl<'r> Grown<'r> {
             && self.rounds.starts_with(&outer.rounds)
     }
 
-    /// Whether the value can be read off the text.
+    /// Whether the value is visible in the text.
     fn is_constant(&self) -> bool {
         let literal = |c: char| c.is_ascii_digit() || matches!(c, '\'' | '"' | '[' | '{' | '-');
         let text = self.part.text;
@@ -104,8 +104,8 @@ impl<'r> Grown<'r> {
             && (text.starts_with(literal) || matches!(text, "true" | "false" | "null"))
     }
 
-    /// Whether the whole is a path that only goes on from here, or asks whether it does: `a.b` in `a.b.c`, `a.b[0]` or
-    /// `has(a.b.c)`, not in `a.b.size()`.
+    /// Whether this part is a prefix of the whole path or of a presence test: `a.b` in `a.b.c`, `a.b[0]` or `has(a.b.c)`, not in
+    /// `a.b.size()`.
     fn is_on_the_way_to(&self, whole: Span, text: &str) -> bool {
         if self.part.text.contains('(') {
             return false;
@@ -125,7 +125,7 @@ mod tests {
     use crate::report::recording::{RecordedOutcome, RecordedTrace};
     use admit_cel::{EvalError, Span};
 
-    /// Parts by their text's last occurrence, in the order of their completion.
+    /// Builds a trace of parts, located by their text's last occurrence, in the order of their completion.
     fn trace(text: &str, parts: &[(&str, &[u32], Result<&str, &str>)]) -> RecordedTrace {
         let outcome = |(part, rounds, outcome): &(&str, &[u32], Result<&str, &str>)| {
             let start = u32::try_from(text.rfind(part).unwrap()).unwrap();

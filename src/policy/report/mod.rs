@@ -1,4 +1,4 @@
-//! Results as data: the decision about a request, what each expression did on the way, and trees that explain it.
+//! Holds results as data: the decision on a request, the recorded evaluation of its expressions, and trees that explain it.
 
 pub(crate) mod decision;
 pub mod explanation;

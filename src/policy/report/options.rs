@@ -1,23 +1,23 @@
-//! Options of an evaluation that change nothing in its result: a recording, a deadline, a counter of cost.
+//! Defines options of an evaluation that do not change its result: a recording, a deadline, a cost counter.
 
 use std::cell::Cell;
 
 use crate::deadline::Deadline;
 use crate::report::recording::Recording;
 
-/// How expressions are evaluated for a caller: whether recorded, until when, and where their cost is counted.
+/// Options of evaluations: recording, deadline, and a cost counter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EvalOptions<'a> {
     /// Where evaluations are recorded.
     pub recording: Option<&'a Recording>,
-    /// When the decision has to stop.
+    /// When evaluation has to stop.
     pub deadline: Option<Deadline<'a>>,
     /// A counter to which the cost of policies' expressions is added; rules of CRDs are not counted.
     pub spent: Option<&'a Cell<u64>>,
 }
 
 impl<'a> From<Option<&'a Recording>> for EvalOptions<'a> {
-    /// Without a deadline.
+    /// Creates options without a deadline.
     fn from(recording: Option<&'a Recording>) -> Self {
         Self { recording, ..Self::default() }
     }

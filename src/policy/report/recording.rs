@@ -18,12 +18,12 @@ use serde_json::Value as Json;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExpressionId {
     pub origin: Origin,
-    /// As field errors name it: `spec.validations[0].expression`, or
+    /// The path as field errors name it: `spec.validations[0].expression`, or
     /// `spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule`.
     pub path: String,
 }
 
-/// The document that an expression stands in.
+/// The document that contains an expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Origin {
     /// A ValidatingAdmissionPolicy.
@@ -78,7 +78,7 @@ impl ExpressionId {
 #[derive(Clone, Debug)]
 pub struct Expression<'p> {
     pub id: ExpressionId,
-    /// The text that spans refer to: without the spaces around it, where Kubernetes takes these off.
+    /// The text that spans refer to: without surrounding white space where Kubernetes trims it.
     pub text: &'p str,
     pub program: &'p Program,
 }
@@ -90,11 +90,11 @@ pub struct Keep {
     pub traces: usize,
     /// Outcomes in one trace.
     pub outcomes: usize,
-    /// Bytes of the text of one value.
+    /// The maximum length of one value's text in bytes.
     pub value_bytes: usize,
 }
 
-/// Gathers what evaluations do.
+/// Records evaluations.
 ///
 /// [`PolicySet`](crate::PolicySet) has an example.
 #[derive(Debug)]
@@ -155,11 +155,11 @@ pub struct Spent {
     pub origin: Origin,
     /// Which of its expressions.
     pub purse: Purse,
-    /// Of the costliest evaluation of all of them: with one binding and one param.
+    /// The cost of the most expensive evaluation: with one binding and one param.
     pub cost: u64,
     /// What they may cost together.
     pub limit: u64,
-    /// More than that was asked for: what came after was not evaluated.
+    /// Whether more cost was needed, so that the rest was not evaluated.
     pub exceeded: bool,
 }
 
@@ -169,7 +169,7 @@ pub struct Recorded {
     pub text: String,
     pub coverage: Coverage,
     pub evaluations: u64,
-    /// Of the costliest evaluation.
+    /// The cost of the most expensive evaluation.
     pub cost: u64,
     pub traces: Vec<RecordedTrace>,
 }
@@ -184,9 +184,9 @@ pub struct RecordedTrace {
     pub outcome: Result<String, EvalError>,
     /// The parts of the expression in the order of their completion, the whole last.
     pub parts: Vec<RecordedOutcome>,
-    /// How many outcomes came after those that were kept.
+    /// The number of outcomes beyond the recorded ones.
     pub omitted: u64,
-    /// Of the expression of a mutation: what came of it.
+    /// For the expression of a mutation: how it changed the object.
     pub change: Option<ObjectChange>,
 }
 
@@ -226,7 +226,7 @@ impl Recording {
         self.spent.borrow().values().cloned().collect()
     }
 
-    /// Notes what the expressions of a purse cost so far in one evaluation; none where that was more than they may.
+    /// Records the cost so far of the expressions that share a budget, in one evaluation; `None` if the budget was exceeded.
     pub(crate) fn pay(&self, origin: &Origin, purse: Purse, cost: Option<u64>, limit: u64) {
         let mut all = self.spent.borrow_mut();
         let new = || Spent { origin: origin.clone(), purse, cost: 0, limit, exceeded: false };
@@ -274,7 +274,7 @@ impl Recording {
         outcome
     }
 
-    /// Notes what the mutation changed whose expression was evaluated last. Where its trace is not kept, neither is that.
+    /// Records how the mutation evaluated last changed the object, if its trace is recorded.
     pub(crate) fn changed(&self, id: &ExpressionId, before: &Json, after: &Json) {
         let mut recorded = self.recorded.borrow_mut();
         let Some(of) = recorded.get_mut(id) else { return };
@@ -311,7 +311,7 @@ impl Recording {
     }
 }
 
-/// The expression that is evaluated, and on what; made to text only where something is recorded.
+/// The expression and its input; converted to text only if it is recorded.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'s> {
     pub(crate) id: &'s dyn Fn() -> ExpressionId,

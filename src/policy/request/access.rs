@@ -1,4 +1,4 @@
-//! Predefined answers of an authorizer, for test suites and checks that have no cluster to ask.
+//! Answers authorization checks from a predefined list, for test suites and checks without a cluster.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::read::decode::{DecodeError, Fields, FieldsError, known};
 use crate::request::UserInfo;
 use crate::request::host::{Access, AccessAttributes};
 
-/// The fields of one answer; those of the question are compared as texts, and those left out fit everything.
+/// The fields of one answer. Fields of the request are compared as strings; omitted ones match everything.
 pub const ANSWER_FIELDS: &[&str] = &[
     "user",
     "path",
@@ -62,7 +62,7 @@ impl AccessAnswers {
         Ok(Self::decode(&answers)?)
     }
 
-    /// Reads a list of answers; unknown fields are for the caller to refuse.
+    /// Parses a list of answers; the caller rejects unknown fields.
     pub(crate) fn decode(items: &[Fields<'_>]) -> Result<Self, DecodeError> {
         let rule = |fields: &Fields<'_>| {
             let asked = fields.keys().filter(|key| !matches!(key.as_str(), "allowed" | "reason"));
@@ -92,7 +92,7 @@ impl AccessAnswers {
     }
 }
 
-/// What is asked, by the names of [`ANSWER_FIELDS`].
+/// Returns the attributes of the request, in the order of [`ANSWER_FIELDS`].
 fn question<'q>(user: &'q UserInfo, attributes: &'q AccessAttributes) -> Vec<(&'static str, &'q str)> {
     let mut asked = vec![("user", user.username.as_str())];
     match attributes {

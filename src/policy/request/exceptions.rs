@@ -1,5 +1,5 @@
-//! Exceptions as they are asked for: which requests one covers, and which there are about a policy. What they say is read, and what
-//! follows from it, in [`crate::exception`].
+//! Defines how exceptions are looked up: which requests one covers, and which exist for a policy. [`crate::exception`] parses and
+//! applies them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::request::{Operation, Request};
 
-/// Requests that policies let through until a date.
+/// Requests that policies admit until a date, although they deny them.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -80,16 +80,16 @@ use crate::request::{Operation, Request};
 /// ```
 #[derive(Clone, Debug)]
 pub struct PolicyException {
-    /// As it is shown.
+    /// Its displayed name.
     pub(crate) name: Arc<str>,
-    /// The namespace whose requests alone it is about, if it lies in one.
+    /// The namespace to whose requests it is limited, if it is namespaced.
     pub(crate) home: Option<String>,
     pub(crate) reason: Arc<str>,
     pub(crate) until: Timestamp,
     /// `until` as it is shown.
     pub(crate) shown: Arc<str>,
     pub(crate) policies: BTreeSet<String>,
-    /// Patterns; none of them for whatever it is.
+    /// Patterns of namespaces; empty for all.
     pub(crate) namespaces: Vec<String>,
     pub(crate) names: Vec<String>,
     pub(crate) users: Vec<String>,
@@ -97,19 +97,19 @@ pub struct PolicyException {
 }
 
 impl PolicyException {
-    /// `metadata.name`, behind the namespace of one that lies in a namespace: `shop/sale`.
+    /// Returns `metadata.name`, after the namespace if it has one: `shop/sale`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Why there is an exception.
+    /// Returns the reason of the exception.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
-    /// From when on it is in force no more, as in `2027-01-01T00:00:00Z`.
+    /// Returns when it ends, as in `2027-01-01T00:00:00Z`.
     #[must_use]
     pub fn until(&self) -> &str {
         &self.shown
@@ -138,8 +138,8 @@ impl PolicyException {
             && any(&self.users, &request.user.username)
     }
 
-    /// Whether the request is about an object of one of the names. One whose name the server is still to make has whatever stands
-    /// before it, and any end: a pattern that ends with a star has all of them, or none.
+    /// Whether the request is for an object with one of the names. With `generateName` only the prefix is known, so a pattern must end
+    /// with a star to match.
     fn names(&self, request: &Request<'_>) -> bool {
         let Self { names, .. } = self;
         let prefix = request.object.as_ref().and_then(|object| object.metadata("generateName"));
@@ -151,28 +151,28 @@ impl PolicyException {
     }
 }
 
-/// Whether the request is about what lies in the namespace. Of a Namespace the request names itself, and it lies in none: whoever
-/// may grant exceptions in a namespace has no say in what it is labelled with.
+/// Whether the request is for an object in the namespace. A request for a Namespace carries its name, but the Namespace is
+/// cluster-scoped: whoever may grant exceptions in a namespace must not control its labels.
 fn is_inside(request: &Request<'_>, namespace: &str) -> bool {
     let of_namespaces = request.resource.group.is_empty() && request.resource.resource == "namespaces";
     request.namespace == namespace && !of_namespaces
 }
 
-/// Whether `text` is as `pattern` says, in which `*` stands for any text. Takes as long as both are.
+/// Whether `text` matches `pattern`, in which `*` stands for any string. Takes linear time.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = text.strip_prefix(first) else { return false };
     let Some(last) = parts.next_back() else { return rest.is_empty() };
     for part in parts {
-        // Nothing stands before an empty part, so that two stars are one.
+        // An empty part matches at once, so two stars are one.
         let Some((_, behind)) = rest.split_once(part) else { return false };
         rest = behind;
     }
     rest.len() >= last.len() && rest.ends_with(last)
 }
 
-/// Exceptions, found by the policies that they are about: what a [`Host`](crate::Host) knows of a cluster's.
+/// Exceptions, indexed by policy: those of a cluster, which a [`Host`](crate::Host) knows.
 ///
 /// ```
 /// use admit_policy::{Exceptions, PolicyException};

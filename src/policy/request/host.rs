@@ -1,4 +1,4 @@
-//! The interface by which a decision asks its environment: namespaces, params and the authorizer.
+//! Defines the interface through which a decision reads its environment: namespaces, params and the authorizer.
 //!
 //! Implementations answer from memory. The CLI answers from files, the webhook from watches, the embedded server from
 //! its store.
@@ -14,7 +14,7 @@ use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 
 /// Provides what a decision needs beside the request: namespaces, params, converted objects and access checks.
 ///
-/// [`Documents`](crate::Documents) is one, for what was loaded beside the policies.
+/// [`Documents`](crate::Documents) implements it for documents loaded with the policies.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -62,7 +62,7 @@ use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 /// # Ok::<(), HostError>(())
 /// ```
 pub trait Host: Sync + std::fmt::Debug {
-    /// The Namespace object of that name, `None` if there is none.
+    /// Returns the Namespace object of that name, `None` if there is none.
     fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError>;
 
     /// Whether objects of a param kind live in namespaces; `None` if the kind is unknown.
@@ -71,7 +71,7 @@ pub trait Host: Sync + std::fmt::Debug {
     /// The params of `kind` in `namespace` (empty for cluster-scoped kinds), in order of name.
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError>;
 
-    /// Those of them with that name: one, if it is there. Of many params the others are not to be looked at.
+    /// Returns the params with that name: one, if it exists. An implementation should not scan the others.
     ///
     /// # Errors
     /// As [`Self::params`].
@@ -99,15 +99,15 @@ pub trait Host: Sync + std::fmt::Debug {
     /// Whether `user` may do what `attributes` say.
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError>;
 
-    /// The exceptions that lie in the cluster; none where there is no cluster, or nobody asks for them.
+    /// Returns the exceptions of the cluster; None without a cluster, or if exceptions are not supported.
     ///
     /// # Errors
-    /// When they are not known: then none of them is in force, and whoever is denied is told so.
+    /// If they are not known: then none applies, and a denied user is told so.
     fn exceptions(&self) -> Result<Option<Arc<Exceptions>>, HostError> {
         Ok(None)
     }
 
-    /// When the request is decided, or was made; exceptions end. Where that is not known, none is in force.
+    /// Returns when the request is decided, or was made, since exceptions end. If unknown, none applies.
     fn now(&self) -> Option<SystemTime> {
         None
     }
@@ -120,7 +120,7 @@ pub enum Scope {
     Cluster,
 }
 
-/// The request that an authorizer is asked about.
+/// The request for which an authorizer is consulted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AccessAttributes {
     /// A URL path that is no resource, with an HTTP verb.

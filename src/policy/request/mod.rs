@@ -1,4 +1,4 @@
-//! The admission request to decide on: everything an `admission.k8s.io/v1` AdmissionReview carries, parsed once.
+//! Defines the admission request to decide on: everything an `admission.k8s.io/v1` AdmissionReview carries, parsed once.
 //!
 //! The same value is built by the webhook from a body, by the embedded API server from its own request and by the
 //! command line from manifests.
@@ -74,7 +74,7 @@ pub struct UserInfo {
     pub extra: IndexMap<String, Vec<String>>,
 }
 
-/// One admission request.
+/// An admission request.
 ///
 /// `kind` and `resource` are those of `object` and `old_object`; `request_kind` and `request_resource` are what the
 /// client used, which differ only where the API server converted the objects for a webhook.
@@ -131,7 +131,7 @@ pub struct ReviewError {
     pub kind: ReviewErrorKind,
 }
 
-/// Why an AdmissionReview is refused.
+/// Why an AdmissionReview is rejected.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum ReviewErrorKind {
     #[error("apiVersion must be `admission.k8s.io/v1`, not `{0}`")]
@@ -142,7 +142,7 @@ pub enum ReviewErrorKind {
     NoRequest,
     #[error("request.uid: must be specified")]
     NoUid,
-    /// Without it no policy could match, and nothing would be left to deny the request.
+    /// A field is missing without which no policy could match, so that nothing could deny the request.
     #[error("request.{0}: must be specified")]
     Unnamed(&'static str),
     #[error("request.operation: `{0}` is not one of CREATE, UPDATE, DELETE, CONNECT")]
@@ -184,7 +184,7 @@ impl<'d> Request<'d> {
         }
     }
 
-    /// What every API server says of what a request is about, and this one does not.
+    /// Returns the identifying field that every API server sends and this request lacks.
     fn unnamed(&self) -> Option<&'static str> {
         let Self { kind, resource, .. } = self;
         let named = [
@@ -255,7 +255,7 @@ impl GroupVersionKind {
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
-    /// From `apiVersion` and `kind` as a manifest has them: the core group has no slash.
+    /// Splits `apiVersion` of a manifest: the core group has no slash.
     pub fn from_api_version(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self::new(group, version, kind)

@@ -12,17 +12,17 @@ use serde_json::{Map, Value};
 use crate::read::json::{self, JsonError, Repeats, SyntaxError};
 use crate::read::object::Object;
 
-/// The memory that a text is parsed into, freed together with everything that was read into it.
+/// The memory into which a text is parsed, freed together with everything parsed into it.
 ///
 /// [`Request`](crate::Request) shows how a review is read into it.
 #[derive(Debug, Default)]
 pub struct Arena(Bump);
 
 impl Arena {
-    /// Room for so many bytes is taken at once: what more is needed, a large text takes as it goes.
+    /// The maximum initial allocation in bytes; larger texts allocate more as needed.
     const MOST_AT_ONCE: usize = 64 * 1024;
 
-    /// An arena with room for a text of `length` bytes, laid out: about thrice as many.
+    /// Creates an arena for a text of `length` bytes; parsed, it takes about three times as much.
     #[must_use]
     pub fn for_text(length: usize) -> Self {
         Self(Bump::with_capacity(length.saturating_mul(3).min(Self::MOST_AT_ONCE)))
@@ -49,25 +49,25 @@ pub struct Review<'d> {
     pub options: Option<Object<'d>>,
 }
 
-/// Why a text is no review.
+/// Why a text is not an AdmissionReview.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NoReview {
-    /// In the words of Go's `encoding/json`.
+    /// A syntax error, in the words of Go's `encoding/json`.
     Syntax(SyntaxError),
     /// It may be sound, and holds more than is taken.
     TooMuch(String),
-    /// Fields that stand twice or more in one object; at least one.
+    /// Duplicate fields; at least one.
     Duplicates(Repeats),
 }
 
 impl<'d> Review<'d> {
-    /// Reads `text`.
+    /// Parses `text`.
     ///
     /// # Errors
-    /// For text that is not JSON, nests too deep or repeats a field.
+    /// If it is not JSON, nests too deep or repeats a field.
     pub fn read(arena: &'d Arena, text: &'d [u8]) -> Result<Self, NoReview> {
         let limits = ReadLimits {
-            // Whoever received it has bounded its length, and with it all that is in it.
+            // The receiver has limited the length, and so everything in it.
             max_bytes: text.len(),
             max_values: text.len(),
             duplicate_keys: DuplicateKeys::Refuse,
@@ -139,8 +139,8 @@ impl<'d> Review<'d> {
     }
 }
 
-/// Values of a review outside of its objects, which are copied out of the arena. An API server sends a few dozen, and
-/// what a caller's groups and extra data come to.
+/// The maximum number of values of a review outside of its objects, which are copied out of the arena. An API server sends a few dozen,
+/// plus the user's groups and extra data.
 const MAX_ENVELOPE: usize = 100_000;
 
 /// `node` as a value of its own, if there are no more values in it than are left.
@@ -152,7 +152,7 @@ fn copied(node: Node<'_>, left: &mut usize) -> Result<Value, NoReview> {
     Err(NoReview::TooMuch(why))
 }
 
-/// Takes the values of `node` from what is left. Its depth is bounded by the reader.
+/// Subtracts the values of `node` from the budget. The parser limits its depth.
 fn counted(node: Node<'_>, left: &mut usize) -> bool {
     let Some(rest) = left.checked_sub(1) else { return false };
     *left = rest;

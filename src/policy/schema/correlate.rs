@@ -1,5 +1,5 @@
-//! Finds the old value for a new one: properties and map entries by key, items of map lists by their keys, nothing in
-//! other lists. Ratcheting needs it to see whether a node is unchanged, and rules to set `oldSelf`.
+//! Finds the old value that corresponds to a new one: properties and map entries by key, items of map lists by their keys, none in
+//! other lists. Ratcheting uses it to see whether a node is unchanged, and rules to set `oldSelf`.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ pub struct Correlated<'a> {
 }
 
 impl<'a> Correlated<'a> {
-    /// The pair below a property or map entry; none where either side lacks it or the schema does not know it.
+    /// Returns the pair for a property or map entry; None where either side lacks it or the schema does not declare it.
     #[must_use]
     pub fn key(&self, key: &str) -> Option<Self> {
         let new = self.new.as_object()?.get(key)?;
@@ -64,8 +64,8 @@ impl<'a> Correlated<'a> {
         Items { new, schema: Some(schema), old: MapListIndex::new(self.schema, old) }
     }
 
-    /// Whether the node is what it was. Items of map lists may have moved; entries that the schema does not know
-    /// make an object unequal, since nothing relates them to their old values.
+    /// Whether the node is unchanged. Items of map lists may have moved; undeclared fields make an object unequal, since they are not
+    /// correlated.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
         match (self.new, self.old) {
@@ -142,7 +142,7 @@ impl<'a> MapListIndex<'a> {
         Some(Self { keys, items, positions })
     }
 
-    /// The item with the same keys; none where one of them is missing or no scalar.
+    /// Returns the item with the same keys; None where a key is missing or no scalar.
     #[must_use]
     pub fn find(&self, item: &Value) -> Option<&'a Value> {
         self.items.get(self.position(item)?)
@@ -155,7 +155,7 @@ impl<'a> MapListIndex<'a> {
     }
 }
 
-/// The values of the keys as one text that keeps strings, integers, floats and booleans apart.
+/// Encodes the values of the keys as one string that distinguishes strings, integers, floats and booleans.
 fn composite_key(item: &Map<String, Value>, keys: &[Box<str>]) -> Option<String> {
     let mut text = String::new();
     for key in keys {
@@ -164,7 +164,7 @@ fn composite_key(item: &Map<String, Value>, keys: &[Box<str>]) -> Option<String>
             Value::Bool(flag) => text.push_str(if *flag { "true" } else { "false" }),
             Value::Number(number) => match number.as_i64() {
                 Some(integer) => text.push_str(&integer.to_string()),
-                // Several keys are joined as text by `%f`, six digits after the point; one alone is compared exactly.
+                // Several keys are formatted with `%f`, six digits after the point; a single one is compared exactly.
                 None if keys.len() > 1 => text.push_str(&format!("{:.6}", number.as_f64()?)),
                 None => text.push_str(&format!("f{}", number.as_f64()?)),
             },

@@ -100,7 +100,7 @@ pub fn take_added(value: &Value, schema: &Schema, budget: &mut Budget) -> Result
     }
 }
 
-/// Of what is added to a value, or of the default that replaces it.
+/// Charges for what is added to a value, or for the default that replaces it.
 fn take_for(value: &Value, schema: &Schema, budget: &mut Budget) -> Result<(), TooHeavy> {
     match &schema.default {
         Some(default) if value.is_null() && !schema.nullable => take_whole(default, schema, budget),

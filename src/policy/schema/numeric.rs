@@ -1,6 +1,6 @@
 //! Go's number conversions, on which messages and verdicts of number checks depend.
 
-/// The integer a float stands for, when it is whole and fits.
+/// Returns the integer that a float represents, if it is whole and fits.
 #[must_use]
 pub(crate) fn whole(value: f64) -> Option<i64> {
     // 2^63 is the first float that does not fit.
@@ -8,7 +8,7 @@ pub(crate) fn whole(value: f64) -> Option<i64> {
         .then(|| saturating(value))
 }
 
-/// Go's `int64(float)`: truncates; what does not fit becomes the least integer, as amd64 does it.
+/// Converts like Go's `int64(float)` on amd64: truncates; what does not fit becomes the minimum.
 #[must_use]
 pub(super) fn go_int64(value: f64) -> i64 {
     if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value) {

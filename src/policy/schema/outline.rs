@@ -1,5 +1,4 @@
-//! What a schema says of how the fields of objects are merged, as JSON: types, kinds of lists and maps, and the defaults of
-//! keys.
+//! Writes as JSON how a schema merges the fields of objects: types, kinds of lists and maps, and the defaults of keys.
 
 use serde_json::{Map, Value, json};
 

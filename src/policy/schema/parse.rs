@@ -12,7 +12,7 @@ use super::structural::{
 use super::{Enumeration, Pattern, numeric};
 use crate::read::path::Path;
 
-/// Nesting of schemas that is read: far beyond what a registered definition has, well within any thread's stack.
+/// The maximum nesting of schemas: far beyond a registered definition, well within any thread's stack.
 const MAX_DEPTH: usize = 128;
 
 /// Reads a schema; the errors are of keywords whose values have the wrong JSON type.
@@ -46,7 +46,7 @@ struct Reader<'e> {
     depth: usize,
 }
 
-/// One object of the document with the place it stands at.
+/// An object of the document, with its path.
 #[derive(Clone, Copy)]
 struct Entry<'v, 'p> {
     map: &'v Map<String, Value>,
@@ -125,7 +125,7 @@ impl Reader<'_> {
             Some(Value::Object(map)) => !map.is_empty(),
             Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => true,
         };
-        // Some count as soon as they are written. In the order in which they are told.
+        // Some keywords count even if they are empty. In the order in which they are reported.
         let mut found = Vec::new();
         let mut note = |is_set: bool, keyword: Unsupported| {
             if is_set {
@@ -233,7 +233,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A string; none where it is absent or empty.
+    /// Reads a string; None if it is absent or empty.
     fn text(&mut self, at: Entry<'_, '_>, key: &str) -> Option<String> {
         self.optional_text(at, key).filter(|text| !text.is_empty())
     }

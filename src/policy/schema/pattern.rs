@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use admit_cel::{GoRegex, PatternError, PatternSum};
 
-/// The text as written and its compiled form, which copies share.
+/// The pattern's text and its compiled form, which copies share.
 ///
 /// ```
 /// use admit_policy::schema::Pattern;
@@ -28,25 +28,25 @@ impl Pattern {
         Self { text: text.into(), regex: Arc::default() }
     }
 
-    /// As written.
+    /// Returns the text of the pattern.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The syntax error, in Go's words, if there is one.
+    /// Returns the syntax error, in Go's words, if there is one.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
         self.compiled().as_ref().err().map(AsRef::as_ref)
     }
 
-    /// Whether it occurs in the text; one that did not compile never does.
+    /// Whether it matches in the string; an invalid pattern never does.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         self.compiled().as_ref().is_ok_and(|regex| regex.is_match(text))
     }
 
-    /// Compiles it with others that count together; false where there is no room for it. One that is no pattern needs none.
+    /// Compiles it within a shared memory limit; false if the limit is exceeded. An invalid pattern takes no memory.
     pub(crate) fn fits(&self, sum: &mut PatternSum) -> bool {
         match sum.compile(&self.text) {
             Ok(regex) => {

@@ -36,7 +36,7 @@ struct Pruner<'p> {
 }
 
 impl Pruner<'_> {
-    /// `keep` holds below a node that preserves unknown fields, until a property says otherwise.
+    /// `keep` is true below a node that preserves unknown fields, until a declared property ends that.
     fn node(&mut self, value: &mut Value, schema: Option<&Schema>, keep: bool, resource: bool) {
         if self.pace.is_over() {
             return;
@@ -98,7 +98,7 @@ impl Pruner<'_> {
     }
 }
 
-/// The schema of a known key; none inside when the key is allowed without one.
+/// Returns the schema of a known key; the inner None means that the key is allowed without one.
 fn known_child<'s>(schema: &'s Schema, key: &str) -> Option<Option<&'s Schema>> {
     if let Some(property) = schema.properties.get(key) {
         return Some(Some(property));

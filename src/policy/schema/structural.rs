@@ -1,5 +1,5 @@
-//! The compact in-memory form of a schema. One node type serves both the structural part and the value validations
-//! below `allOf`/`anyOf`/`oneOf`/`not`; what the latter may not contain is checked at registration.
+//! Represents a schema compactly in memory. One node type serves both the structural part and the value validations below
+//! `allOf`/`anyOf`/`oneOf`/`not`; registration checks what the latter may contain.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;
@@ -26,7 +26,7 @@ pub enum SchemaType {
     Integer,
     Number,
     Boolean,
-    /// Any other text; registration refuses it.
+    /// Any other string; registration rejects it.
     Other(Box<str>),
 }
 
@@ -92,7 +92,7 @@ pub enum Reason {
     Other(Box<str>),
 }
 
-/// One entry of `x-kubernetes-validations`, as written.
+/// An item of `x-kubernetes-validations`, as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     pub rule: String,
@@ -106,7 +106,7 @@ pub struct Rule {
 /// Value checks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checks {
-    /// As written, also when no server checks it.
+    /// The format as written, also when no server checks it.
     pub format: Option<Box<str>>,
     pub maximum: Option<f64>,
     pub exclusive_maximum: bool,
@@ -164,7 +164,7 @@ pub enum Unsupported {
     MetaSchema,
     Ref,
     PatternProperties,
-    /// Those that are schemas.
+    /// Dependencies that are schemas.
     Dependencies(Vec<(Box<str>, Schema)>),
     AdditionalItems,
     Definitions(Vec<(Box<str>, Schema)>),
@@ -181,7 +181,7 @@ pub struct Annotations {
     pub external_docs: bool,
 }
 
-/// One node of a schema.
+/// A node of the schema.
 ///
 /// ```
 /// use admit_policy::Path;
@@ -207,7 +207,7 @@ pub struct Annotations {
 pub struct Schema {
     pub schema_type: Option<SchemaType>,
     pub nullable: bool,
-    /// Never null: a null default is none.
+    /// The default; a null default counts as none.
     pub default: Option<Value>,
     pub items: Option<Box<Self>>,
     pub properties: IndexMap<Box<str>, Self>,

@@ -1,7 +1,7 @@
-//! Whose a token is: an AuthenticationConfiguration and the claims of a token → a user, or why there is none.
+//! Determines the user of a token, from an AuthenticationConfiguration and the token's claims, or why it is rejected.
 //!
-//! Signatures are not verified: the claims are those of a token that its issuer signed. The group `system:authenticated`,
-//! which servers give to all whom they know, is not among the groups.
+//! Signatures are not verified: the claims are taken as signed by the issuer. The result lacks the group `system:authenticated`, which
+//! servers add to every authenticated user.
 //!
 //! Read from plugin/pkg/authenticator/token/oidc and pkg/authentication/cel of k8s.io/apiserver 1.36.
 
@@ -18,7 +18,7 @@ use crate::report::recording::Expression;
 use crate::request::UserInfo;
 use crate::schema::metadata::configuration;
 
-/// What an AuthenticationConfiguration says of tokens, and of requests without one.
+/// The authenticators of an AuthenticationConfiguration, for tokens and for requests without one.
 ///
 /// ```
 /// use admit_policy::EvalOptions;
@@ -90,17 +90,18 @@ impl Authenticators {
         self.jwt.iter().flat_map(Authenticator::expressions).map(Compiled::listed).collect()
     }
 
-    /// Whose a token is.
+    /// Returns the user of a token.
     ///
     /// # Errors
-    /// [`NoUser`] where it is nobody's.
+    /// [`NoUser`] if no authenticator accepts it.
     pub fn authenticate(&self, token: &Token<'_>, options: EvalOptions<'_>) -> Result<UserInfo, NoUser> {
         let is_for =
             |authenticator: &&Authenticator| token::is_issued_by(token.claims, &authenticator.issuer);
         self.jwt.iter().find(is_for).ok_or(NoUser::UnknownIssuer)?.user(token, options)
     }
 
-    /// Who asks for `path` without a token; none where nobody may, or where flags of the server decide.
+    /// Returns the user of a request for `path` without a token; None if anonymous requests are disabled there, or flags of the server
+    /// decide.
     #[must_use]
     pub fn anonymous(&self, path: &str) -> Option<UserInfo> {
         let Anonymous { is_enabled, paths } = self.anonymous.as_ref()?;

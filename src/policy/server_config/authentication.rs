@@ -1,4 +1,4 @@
-//! Which tokens an API server takes, and whose they are.
+//! Validates an AuthenticationConfiguration: which tokens an API server accepts, and how it maps them to users.
 
 use std::collections::HashSet;
 
@@ -244,7 +244,7 @@ fn prefixed(
     Ok(ast)
 }
 
-/// The key of what is said of a user beside its name and groups: a domain, which is not Kubernetes' own, and a path.
+/// Checks the key of an extra attribute of users: a domain, which is not Kubernetes' own, and a path.
 fn check_key(key: &str, at: &str, errors: &mut FieldErrors) {
     if key.is_empty() {
         errors.push(FieldError::required(at, ""));

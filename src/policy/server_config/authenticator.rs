@@ -1,4 +1,4 @@
-//! Authenticators of tokens, as a configuration has them: whose tokens each takes, and what it makes of their claims.
+//! Compiles the JWT authenticators of a configuration: which tokens each accepts, and how it maps claims to a user.
 
 use admit_apimachinery::field_error::FieldError;
 
@@ -34,7 +34,7 @@ pub(super) struct Rule {
     pub(super) message: String,
 }
 
-/// Why a configuration is not read.
+/// Why a configuration cannot be read.
 pub(super) enum Unread {
     Type(DecodeError),
     Expression(Box<FieldError>),
@@ -86,7 +86,7 @@ impl Authenticator {
         Ok(authenticator)
     }
 
-    /// In the order in which a token meets them.
+    /// Returns the expressions in the order in which they are evaluated on a token.
     pub(super) fn expressions(&self) -> impl Iterator<Item = &Compiled> {
         let mappings = [&self.username, &self.groups, &self.uid].into_iter().filter_map(Mapping::expression);
         let rules = self.claim_rules.iter().chain(&self.user_rules).map(|rule| &rule.expression);

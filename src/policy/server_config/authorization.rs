@@ -1,4 +1,4 @@
-//! Which authorizers an API server asks, one after another, and which requests each webhook among them is asked about.
+//! Validates an AuthorizationConfiguration: the chain of authorizers, and the match conditions of each webhook.
 
 use std::collections::HashSet;
 
@@ -106,7 +106,7 @@ fn webhook(webhook: &Fields<'_>, path: &str, errors: &mut FieldErrors) -> Result
     match_conditions(&conditions, &at("matchConditions"), errors)
 }
 
-/// Nanoseconds; none where no duration is written, which has been told.
+/// Parses a duration to nanoseconds; None if it is invalid, which has been reported.
 fn duration(
     webhook: &Fields<'_>,
     field: &str,
@@ -126,7 +126,7 @@ fn duration(
     }
 }
 
-/// How a webhook is reached. Whether a file is there is known where the server runs.
+/// Checks how a webhook is reached. Whether a file exists can only be known on the server.
 fn connection(connection: &Fields<'_>, path: &str, errors: &mut FieldErrors) -> Result<(), DecodeError> {
     const KINDS: [&str; 2] = ["InClusterConfig", "KubeConfigFile"];
     let file = connection.optional_string("kubeConfigFile")?;

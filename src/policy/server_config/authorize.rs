@@ -1,5 +1,5 @@
-//! Which authorizers are asked whether somebody may do something: an AuthorizationConfiguration and the spec of a
-//! SubjectAccessReview → each authorizer in turn, as far as that is known without asking any of them.
+//! Lists which authorizers an API server consults for a SubjectAccessReview under an AuthorizationConfiguration, in order, as far as
+//! that is known without consulting any of them.
 //!
 //! Read from plugin/pkg/authorizer/webhook and pkg/authorization/cel of k8s.io/apiserver 1.36.
 
@@ -58,16 +58,16 @@ struct Authorizer {
     conditions: Vec<Compiled>,
 }
 
-/// What becomes of one authorizer. [`Authorizers`] has an example.
+/// What happens to one authorizer. [`Authorizers`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     pub name: String,
-    /// Such as `Webhook` or `RBAC`.
+    /// The type, such as `Webhook` or `RBAC`.
     pub kind: String,
     pub asked: Asked,
 }
 
-/// Whether an authorizer is asked.
+/// Whether an authorizer is consulted.
 ///
 /// ```
 /// use admit_policy::server_config::Asked;
@@ -83,11 +83,11 @@ pub enum Asked {
     Allowed,
     /// A match condition does not hold.
     Skipped,
-    /// A match condition has no value, and the authorizer is passed over: `failurePolicy` is `NoOpinion`.
+    /// A match condition fails and the authorizer is skipped: `failurePolicy` is `NoOpinion`.
     Failed(String),
     /// A match condition has no value, and the request is denied: `failurePolicy` is `Deny`.
     Denied(String),
-    /// One before it decided.
+    /// An earlier one decided.
     NotReached,
 }
 
@@ -105,7 +105,7 @@ impl Asked {
         }
     }
 
-    /// What the server says, where a condition has no value.
+    /// Returns the server's error message if a condition fails.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
         match self {
@@ -136,7 +136,7 @@ impl Authorizers {
         self.0.iter().flat_map(|authorizer| &authorizer.conditions).map(Compiled::listed).collect()
     }
 
-    /// What becomes of each authorizer, in their order.
+    /// Returns what happens to each authorizer, in order.
     #[must_use]
     pub fn ask(&self, review: &AccessReview, options: EvalOptions<'_>) -> Vec<Turn> {
         let mut is_decided = false;

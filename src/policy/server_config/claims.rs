@@ -1,6 +1,7 @@
-//! The claims of a token: as Go decodes one of them, and as expressions see all. Users are seen in the same way.
+//! Represents the claims of a token: a single claim as Go decodes it, and all of them as expressions see them. Users are represented in
+//! the same way.
 //!
-//! Expressions see every number as a double, and a name by its escaped form too (`claims.kubernetes__dot__io`).
+//! Expressions see every number as a double, and also find a name in its escaped form (`claims.kubernetes__dot__io`).
 
 use admit_apimachinery::go;
 use admit_cel::{EvalError, HostMap, List, Map, Node, Value, escape_property, unescape_property};
@@ -8,7 +9,7 @@ use bumpalo::Bump;
 use serde_json::{Map as JsonMap, Number, Value as Json};
 use thiserror::Error;
 
-/// Why a claim is not what is wanted, in Go's words.
+/// Why a claim does not have the required type, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum ClaimError {
     #[error("claim not present")]
@@ -17,7 +18,7 @@ pub(super) enum ClaimError {
     Type { found: &'static str, wanted: &'static str },
 }
 
-/// The text of a claim; empty for null.
+/// Returns a string claim; empty for null.
 pub(super) fn text(claims: &JsonMap<String, Json>, name: &str) -> Result<String, ClaimError> {
     as_text(claims.get(name).ok_or(ClaimError::Missing)?)
 }
@@ -31,13 +32,13 @@ pub(super) fn truth(claims: &JsonMap<String, Json>, name: &str) -> Result<bool, 
     }
 }
 
-/// The texts of a claim that is one, or a list of them; none for null.
+/// Returns the strings of a claim that is a string or a list of strings; empty for null.
 pub(super) fn texts(claim: &Json) -> Result<Vec<String>, ClaimError> {
     match claim {
         Json::Null => Ok(Vec::new()),
         Json::Array(items) => match items.iter().map(as_text).collect() {
             Ok(texts) => Ok(texts),
-            // It is tried as a text then.
+            // As in Go, the error is that of the attempt to read a string.
             Err(_) => Err(mistyped(claim, "string")),
         },
         other => as_text(other).map(|text| vec![text]),
@@ -63,10 +64,10 @@ pub(super) struct Claims {
     shape: Shape,
 }
 
-/// Of a value: the names of objects whose members have other names in expressions.
+/// Describes the object members in a value whose names differ in expressions.
 #[derive(Debug)]
 enum Shape {
-    /// Nothing in it has another name.
+    /// No name in it differs.
     Plain,
     List(Vec<Self>),
     Object {
@@ -93,7 +94,7 @@ impl Claims {
     }
 }
 
-/// A value with every number as a double: what Go makes of it where it knows no type.
+/// Converts every number to a double, as Go decodes untyped JSON.
 fn doubles(value: &Json) -> Json {
     match value {
         Json::Number(number) => number.as_f64().and_then(Number::from_f64).map_or(Json::Null, Json::Number),
@@ -165,9 +166,9 @@ fn value<'a>(arena: &'a Bump, json: &'a Json, shape: &'a Shape, is_root: bool) -
 #[derive(Debug)]
 struct Object<'a> {
     names: &'a [Box<str>],
-    /// By name.
+    /// The members, by name.
     members: &'a [(&'a str, Value<'a>)],
-    /// In the claims themselves a name that is escaped in a way that means nothing is none; below it is what it is.
+    /// At the root, a name with a meaningless escape does not exist; below it is an ordinary name.
     is_root: bool,
 }
 

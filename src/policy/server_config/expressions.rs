@@ -1,4 +1,4 @@
-//! The expressions of an API server's own configuration: their variables, and what they may come to.
+//! Compiles the expressions of an API server's own configuration: their variables, and their result types.
 //!
 //! Read from pkg/authentication/cel and pkg/authorization/cel of k8s.io/apiserver 1.36.
 
@@ -22,14 +22,14 @@ pub(super) enum About {
     Claims,
     /// `user`: who a token is of.
     User,
-    /// `request`: what an authorizer is asked, the spec of a SubjectAccessReview.
+    /// `request`: the spec of a SubjectAccessReview.
     Request,
 }
 
-/// What an expression has to come to.
+/// The required result type of an expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Yields {
-    /// Claims may be of any type: what comes out is known when it is evaluated.
+    /// Claims may have any type, so the result type is known only at evaluation.
     Anything,
     Truth,
 }
@@ -42,10 +42,10 @@ static REQUEST: LazyLock<Type> = LazyLock::new(|| request().cel_type());
 pub(super) struct Compiled {
     about: About,
     text: String,
-    /// Where it stands in the document.
+    /// The path in the document.
     path: String,
     program: Program,
-    /// Whether its value is a list of texts that a function of Go made, and nothing was made of.
+    /// Whether the result is directly a string list that a Go function returned.
     is_native_list: bool,
 }
 
@@ -76,7 +76,7 @@ impl About {
         Env::of_release(release::followed(), Mode::Stored).with_variable(self.variable(), ty)
     }
 
-    /// The expression with what it is read as, or what is wrong with it at `path`.
+    /// Compiles the expression; or adds what is wrong with it at `path`.
     pub(super) fn compile(
         self,
         yields: Yields,
@@ -156,10 +156,10 @@ impl Compiled {
     }
 }
 
-/// Functions whose lists of texts cel-go keeps as Go's own, which the mapping of claims does not take for lists.
+/// Functions whose string lists cel-go keeps as Go values, which the mapping of claims does not accept as lists.
 const NATIVE_LISTS: [&str; 2] = ["split", "findAll"];
 
-/// Whether the whole is a call of one of [`NATIVE_LISTS`]. What is made of such a list is another one.
+/// Whether the whole expression is a call of one of [`NATIVE_LISTS`]. Any further operation converts the list.
 fn is_native_list(ast: &Ast) -> bool {
     matches!(ast.expr(ast.root()), Expr::Call { function, target: Some(_), .. } if NATIVE_LISTS.contains(&&**function))
 }

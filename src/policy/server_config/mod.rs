@@ -1,6 +1,6 @@
-//! The configuration that an API server reads from files, as far as it has expressions: who the users of tokens are
-//! (AuthenticationConfiguration), and which requests an authorizer is asked about (AuthorizationConfiguration). What is wrong is told in
-//! kube-apiserver's words. What it looks up on its machine is not: files that are named, and what certificates say.
+//! Validates the configuration files of an API server that contain expressions: AuthenticationConfiguration (the users of tokens) and
+//! AuthorizationConfiguration (which requests an authorizer sees), with kube-apiserver's messages. What it reads from its machine is
+//! not checked: files that are named, and the contents of certificates.
 //!
 //! | part | decides |
 //! |---|---|
@@ -47,7 +47,7 @@ pub(crate) const AUTHORIZATION: &str = "AuthorizationConfiguration";
 /// The versions that are read.
 pub(crate) const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
 
-/// What is wrong with a configuration of this group and kind; nothing is said of other kinds.
+/// Returns the errors in a configuration of this kind; empty for other kinds.
 pub(crate) fn problems(kind: &str, document: &Value) -> Vec<FieldError> {
     let mut errors = FieldErrors::default();
     let checked = Fields::of(document, "").and_then(|fields| match kind {
@@ -61,7 +61,7 @@ pub(crate) fn problems(kind: &str, document: &Value) -> Vec<FieldError> {
     errors.into_vec()
 }
 
-/// What the expression at the end of some steps, keys and numbers, may name; none where no expression stands there.
+/// Returns the environment of the expression at a path of keys and indices; None where there is no expression.
 ///
 /// ```
 /// use admit_policy::server_config::configuration_env;

@@ -1,4 +1,4 @@
-//! What an authorizer is asked: the spec of a SubjectAccessReview, as match conditions see it.
+//! Represents the spec of a SubjectAccessReview as match conditions see it.
 
 use serde_json::{Map, Value, json};
 
@@ -94,7 +94,7 @@ fn of_resource(fields: &Fields<'_>) -> Result<Map<String, Value>, FieldsError> {
     Ok(attributes)
 }
 
-/// Of a text and requirements the text alone is shown; nothing where there is neither.
+/// If there is a raw selector as well as requirements, only the former is shown; None if there is neither.
 fn of_selector(fields: &Fields<'_>) -> Result<Option<Value>, FieldsError> {
     known(fields, SELECTOR_FIELDS)?;
     let raw = fields.string("rawSelector")?;

@@ -1,5 +1,4 @@
-//! What is checked of a token before its claims are looked at: by whom and for whom it was issued, and until when it is valid.
-//! Whether it is signed by whom it says is for the caller to know.
+//! Checks a token's issuer, audience and validity period before its other claims are used. The caller must verify the signature.
 //!
 //! Read from github.com/coreos/go-oidc v2.5 as kube-apiserver uses it.
 
@@ -13,12 +12,12 @@ use thiserror::Error;
 
 use super::claims::{self, ClaimError};
 
-/// How far the clock of an issuer may be ahead.
+/// How far the issuer's clock may be ahead.
 const LEEWAY: Duration = Duration::from_mins(1);
 /// The time of a token that names none, in seconds.
 const NO_TIME: i64 = -62_135_596_800;
 
-/// What is wrong with a token whose claims nobody has looked at yet.
+/// Why a token is rejected before its other claims are read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub(super) enum TokenError {
     #[error("oidc: failed to unmarshal claims: {0}")]
@@ -27,13 +26,13 @@ pub(super) enum TokenError {
     NoSource,
     #[error("oidc: source does not exist")]
     UnknownSource,
-    /// None of those for whom it was issued is one of `wanted`.
+    /// None of the token's audiences is among `wanted`.
     #[error("oidc: expected audience {} got [{}]", listed(.wanted), quote_all(.got, " "))]
     Audience { wanted: Vec<String>, got: Vec<String> },
-    /// In seconds.
+    /// The expiry time, in seconds.
     #[error("oidc: token is expired (Token Expiry: {})", shown(*.0))]
     Expired(i64),
-    /// In seconds.
+    /// Times in seconds.
     #[error("oidc: current time {} before the nbf (not before) time: {}", shown(*.now), shown(*.begin))]
     Early { now: i64, begin: i64 },
 }
@@ -55,7 +54,7 @@ pub(super) fn is_issued_by(claims: &Map<String, Value>, issuer: &str) -> bool {
     named == issuer || (named == "accounts.google.com" && issuer == "https://accounts.google.com")
 }
 
-/// Who may be asked with a token.
+/// The audiences for which a token may be issued.
 #[derive(Debug)]
 pub(super) struct Audiences(Vec<String>);
 
@@ -143,7 +142,7 @@ fn at(seconds: i64) -> SystemTime {
     moved.unwrap_or(UNIX_EPOCH)
 }
 
-/// As Go shows a time, in the zone of a server that has none of its own.
+/// Formats a time as Go does, for a server without a time zone of its own.
 fn shown(seconds: i64) -> String {
     let civil = civil(seconds, 0);
     format!(

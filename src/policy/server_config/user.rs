@@ -1,4 +1,4 @@
-//! The claims of a token → the user that an authenticator makes of them, or why there is none.
+//! Maps the claims of a token to a user, or reports why an authenticator cannot.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::expressions::Compiled;
 use crate::report::options::EvalOptions;
 use crate::request::UserInfo;
 
-/// Where the identifier of a token is told to whom its user asks for something.
+/// The key of a user's extra attributes under which the server passes on the token's id.
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 const NO_LIST: &str = "expression must return a string or a list of strings";
 
@@ -25,13 +25,13 @@ const NO_LIST: &str = "expression must return a string or a list of strings";
 #[derive(Clone, Copy, Debug)]
 pub struct Token<'t> {
     pub claims: &'t Map<String, Json>,
-    /// When it is used; without a time nobody asks whether it is valid then.
+    /// The current time; without it the validity period is not checked.
     pub now: Option<SystemTime>,
-    /// By their addresses, endpoints at which claims are kept, each with the claims of the token that it answers.
+    /// Endpoints of distributed claims, each with the claims of the token that it returns.
     pub endpoints: Option<&'t Map<String, Json>>,
 }
 
-/// Why a token is nobody's.
+/// Why a token has no user.
 ///
 /// ```
 /// use admit_policy::server_config::NoUser;
@@ -43,13 +43,13 @@ pub enum NoUser {
     /// No authenticator is for its issuer, and no other knows it.
     #[error("invalid bearer token")]
     UnknownIssuer,
-    /// There is no token, and who asks without one is not answered here.
+    /// There is no token, and anonymous requests are not decided here.
     #[error("Unauthorized")]
     Unauthorized,
-    /// In the words of the server.
+    /// The token is rejected, with the server's message.
     #[error("{0}")]
     Refused(String),
-    /// A claim is kept at another place, which is not asked.
+    /// A distributed claim is at an endpoint that is not given.
     #[error(
         "the claim `{claim}` is kept at {endpoint}, which is not asked: give the claim itself, or what is answered there"
     )]
@@ -171,7 +171,7 @@ impl Authenticator {
 
     fn extra(&self, inputs: Inputs<'_>) -> Result<IndexMap<String, Vec<String>>, NoUser> {
         let mut extra = IndexMap::new();
-        // An identifier that is no text is passed over.
+        // An id that is not a string is ignored.
         if let Some(id) = claims::text(inputs.raw, "jti").ok().filter(|id| !id.is_empty()) {
             extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("JTI={id}")]);
         }
@@ -239,7 +239,7 @@ impl<'a> Inputs<'a> {
     }
 }
 
-/// Why an expression has no value, or a rule does not hold.
+/// Why an expression fails, or a validation rule does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 enum RuleError {
     #[error("expression '{expression}' resulted in error: {error}")]
@@ -259,7 +259,7 @@ fn evaluated<'a>(
     expression.eval(of, inputs.arena, inputs.options).map_err(failed)
 }
 
-/// All rules are evaluated before one of them says no.
+/// All rules are evaluated before a violation is reported.
 fn hold<'a>(rules: &'a [Rule], of: Value<'a>, inputs: Inputs<'a>) -> Result<(), RuleError> {
     let mut values = Vec::with_capacity(rules.len());
     for rule in rules {
@@ -286,8 +286,8 @@ fn text_of(expression: &Compiled, what: &str, inputs: Inputs<'_>) -> Result<Stri
     }
 }
 
-/// The texts of a value that is one, or a list of them, without the empty ones. A list that Go made, and nothing else was made
-/// of, is none for the server.
+/// Returns the strings of a value that is a string or a list of strings, without empty ones. The server does not accept a list that a
+/// Go function returned directly.
 fn texts_of(expression: &Compiled, value: &Value<'_>) -> Option<Vec<String>> {
     let texts = match value {
         Value::Null => Vec::new(),

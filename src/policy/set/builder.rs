@@ -1,4 +1,4 @@
-//! Makes a set out of documents, one by one: which of them are read, in which versions, and what is there twice.
+//! Builds a policy set from documents, one by one: decides which are read, in which versions, and rejects duplicates.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -44,11 +44,11 @@ pub struct PolicySetBuilder {
     exceptions: Exceptions,
     /// Group and kind of the params of the policies.
     param_kinds: HashSet<(String, String)>,
-    /// Those of all policies, which take memory together.
+    /// The patterns of all policies, which share a memory limit.
     patterns: PatternSum,
-    /// Kinds of objects that were added without being known to be of use.
+    /// Kinds of objects that may turn out to be unused.
     others: Vec<(usize, GroupVersionKind)>,
-    /// Kind and name of what was added, to find what is there twice.
+    /// Kind and name of what was added, to find duplicates.
     seen: HashSet<(GroupVersionKind, String, String)>,
     added: usize,
 }
@@ -62,7 +62,7 @@ impl PolicySetBuilder {
         self.add_compiled(document, || CompiledCrd::compile(document).map(Arc::new))
     }
 
-    /// The same with what a definition compiles to.
+    /// Adds a document with its compiled definition.
     pub(crate) fn add_compiled(
         &mut self,
         document: &Value,
@@ -150,14 +150,14 @@ impl PolicySetBuilder {
 
     /// Whether objects of `kind` make a difference to the policies added so far.
     pub fn is_of_use(&self, kind: &GroupVersionKind) -> bool {
-        // In whatever version: a param is seen in the one that the policy names.
+        // In any version: a param is converted to the one that the policy names.
         let is_param = self.param_kinds.contains(&(kind.group.clone(), kind.kind.clone()));
         let is_ours = matches!(kind.group.as_str(), "admissionregistration.k8s.io" | "apiextensions.k8s.io")
             || is_of_any_set(kind);
         is_param || is_ours
     }
 
-    /// Why an exception is from nothing: no policy has the name.
+    /// Returns why an exception has no effect: no policy has the name.
     pub(super) fn without_effect(&self, exception: &Value) -> Option<FieldError> {
         let named = pointer::items(exception, "/spec/policies").iter();
         let is_known = |name: &str| self.policies.iter().any(|policy| &*policy.name == name);
@@ -186,7 +186,7 @@ impl PolicySetBuilder {
     }
 }
 
-/// Whether objects of `kind` are asked for whatever the policies are.
+/// Whether objects of `kind` may be used regardless of the policies.
 pub(super) fn is_of_any_set(kind: &GroupVersionKind) -> bool {
     (kind.group.as_str(), kind.kind.as_str()) == ("", "Namespace")
         || AccessRules::speak_of(&kind.group, &kind.kind)

@@ -1,5 +1,5 @@
-//! What a server knows of built-in kinds: their defaults, strict decoding, validation and patches. The callers bring it; this
-//! package has no tables of built-in kinds.
+//! Defines the interface to a server's knowledge of built-in kinds: defaults, strict decoding, validation and patches. Callers supply
+//! it; this package has no tables of built-in kinds.
 
 use std::fmt::Debug;
 
@@ -78,23 +78,20 @@ use crate::vap::Unmade;
 /// assert!(documents.builtins().is_some_and(|kinds| kinds.kind_of("", "v1", "configmaps").is_some()));
 /// ```
 pub trait Builtins: Sync + Debug {
-    /// What `kubectl apply` makes of `live` by a manifest, where it applied `last` before; none where nothing is known of
-    /// the kind.
+    /// Returns the result of `kubectl apply` of a manifest to `live`, after `last` was applied; None if the kind is unknown.
     fn applied(&self, manifest: &Value, live: &Value, last: &Value) -> Option<Value>;
 
-    /// What a strategic merge patch makes of `object`, or why it cannot be applied; none where nothing is known of the
-    /// kind.
+    /// Returns the result of a strategic merge patch of `object`, or why it cannot be applied; None if the kind is unknown.
     fn patched(&self, object: &Value, patch: &Value) -> Option<Result<Value, StrategicError>>;
 
-    /// The Scale of an object: of a custom resource by the paths of its definition; none where objects of the kind are
-    /// not scaled.
+    /// Returns the Scale of an object: of a custom resource by the paths of its definition; None for kinds without the subresource.
     fn scale(&self, object: &Value, paths: Option<&ScalePaths>) -> Option<Value>;
 
-    /// A write of `new` over `old`, or of its status alone; none where nothing is known of the kind.
+    /// Prepares a write of `new` over `old`, or of its status alone, as a server does; None if the kind is unknown.
     fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared>;
 
-    /// `live` with what a policy sets: of a custom resource by the outline of its schema; none where nothing is known of the
-    /// kind.
+    /// Merges the fields that a policy sets into `live`: for a custom resource by the outline of its schema; None if the kind is
+    /// unknown.
     fn merged(
         &self,
         kind: &GroupVersionKind,
@@ -103,28 +100,27 @@ pub trait Builtins: Sync + Debug {
         configuration: &Value,
     ) -> Option<Result<Value, Unmade>>;
 
-    /// An object that a policy made, decoded as its kind and with defaults; as it is where nothing is known of the kind.
+    /// Returns an object from a policy, decoded as its kind and with defaults; unchanged if the kind is unknown.
     ///
     /// # Errors
-    /// When it is none of its kind any longer.
+    /// If it is no longer a valid object of its kind.
     fn settled(&self, kind: &GroupVersionKind, object: Value, strict: bool) -> Result<Value, Unmade>;
 
-    /// The kind of a resource, the first where a group or version of `*` leaves several; none where nothing is known of it.
+    /// Returns the kind of a resource, the first where `*` as group or version leaves several; None if it is unknown.
     fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<GroupVersionKind>;
 
-    /// The kinds with the types of their fields; none where that is not known.
+    /// Returns the kinds with the types of their fields; None if unavailable.
     fn catalogue(&self) -> Option<&Catalogue> {
         None
     }
 
-    /// Objects of a kind that have no more than a server demands, one of each form that they may have; none where that is not
-    /// known.
+    /// Returns minimal valid objects of a kind, one of each form that it may have; empty if unknown.
     fn smallest(&self, _: &GroupVersionKind) -> Vec<Value> {
         Vec::new()
     }
 
-    /// Like [`Self::prepare`], of a write of `new` over `old` through a subresource by that name, or through none where it is
-    /// empty; none where objects of the kind are not written through it.
+    /// Like [`Self::prepare`], for a write through a subresource, or through none if the name is empty; None where objects of the kind
+    /// are not written through it.
     fn written(&self, new: &Value, old: Option<&Value>, subresource: &str) -> Option<Prepared> {
         match subresource {
             "" => self.prepare(new, old, false),
@@ -134,7 +130,7 @@ pub trait Builtins: Sync + Debug {
     }
 }
 
-/// Why a server does not apply a strategic merge patch, in its words.
+/// Why a server does not apply a strategic merge patch, with its message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct StrategicError(pub String);
@@ -148,7 +144,7 @@ pub struct Prepared {
     pub old: Option<Value>,
     /// Errors of strict decoding: `unknown field "spec.bogus"`.
     pub strict: Vec<String>,
-    /// The server's refusal of the object before policies are asked, if any.
+    /// The server's rejection of the object before policies run, if any.
     pub refusal: Option<Status>,
     /// Texts for the client.
     pub warnings: Vec<String>,

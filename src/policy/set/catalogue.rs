@@ -1,5 +1,5 @@
-//! What fields the built-in kinds have, as a graph of types: what of one kind may stand in another place, too. The callers
-//! bring it, as all that is known of built-in kinds.
+//! Describes the fields of built-in kinds as a graph of types, which shows what parts of one kind also occur in others. Callers supply
+//! it, like everything about built-in kinds.
 
 use admit_apimachinery::names::NameRule;
 use serde_json::Value;
@@ -87,40 +87,40 @@ pub struct FieldShape {
     pub required: bool,
     /// What is left out differs from the zero value.
     pub may_be_absent: bool,
-    /// When it is there.
+    /// When it is present.
     pub presence: Presence,
-    /// No object lacks it that a server lets through, and none has it as null: defaults fill it in, or validation demands it.
-    /// Unless what is left out differs from the zero value, it has not that value either.
+    /// Whether it is present and not null in every object that a server admits, by defaulting or validation. Unless
+    /// `may_be_absent`, it is not the zero value either.
     pub is_certain: bool,
-    /// No object has another text there than [`FieldType::OneOf`] these.
+    /// Whether its strings are always among those of [`FieldType::OneOf`].
     pub is_closed: bool,
-    /// The least and the greatest whole number that is there in an object that a server lets through, where it is there.
+    /// The minimum and maximum integer in an object that a server admits, where the field is present.
     pub bounds: Option<(i64, i64)>,
-    /// The fields by which items of a list are told apart.
+    /// The fields that identify items of a list.
     pub keys: Vec<String>,
     /// The value that has the same effect as leaving the field out.
     pub absent: Option<Value>,
 }
 
-/// When a field is there in an object that a server read. [`Catalogue`] has an example.
+/// When a field is present in an object that a server read. [`Catalogue`] has an example.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Presence {
     /// Always, with some value.
     Always,
     /// Always; null where it has no value.
     MaybeNull,
-    /// Where it has another value than the zero one of its type: `""`, `0`, `false`, `[]`, `{}`.
+    /// If its value is not the zero value of its type: `""`, `0`, `false`, `[]`, `{}`.
     WhereNotZero,
-    /// Where somebody set it.
+    /// If it was set.
     WhereSet,
 }
 
 /// What a field holds. [`Catalogue`] has an example.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FieldType {
-    /// Any text.
+    /// Any string.
     Text,
-    /// One of these texts.
+    /// One of these strings.
     OneOf(Vec<String>),
     /// A whole number.
     Int,
@@ -132,13 +132,13 @@ pub enum FieldType {
     Bool,
     /// A number with a unit: `1Gi`.
     Quantity,
-    /// A whole number or a text.
+    /// An integer or a string.
     IntOrText,
     /// A time (RFC 3339).
     Time,
-    /// Bytes, as the text of their base64.
+    /// Bytes, as a base64 string.
     Bytes,
-    /// What has no fields that are known: any JSON.
+    /// A value without known fields: any JSON.
     Other,
     /// The [shape](Catalogue::shapes) of that index.
     Shape(usize),
@@ -159,22 +159,22 @@ pub struct ServedKind {
     pub namespaced: bool,
     /// The subresources through which its objects are written.
     pub subresources: Vec<String>,
-    /// The subresources by which somebody connects to what its objects stand for.
+    /// The subresources through which clients connect to what its objects represent.
     pub connections: Vec<Connection>,
     /// The [shape](Catalogue::shapes) of its objects.
     pub shape: usize,
-    /// The rule that the names of its objects follow; none where they are judged in another way.
+    /// The rule for the names of its objects; None where they are validated in another way.
     pub name: Option<NameRule>,
     /// Fields that no change leaves other than they were, with the names of those that they are in: `spec.selector`.
     pub fixed: Vec<String>,
     /// Fields that change in no way that matters, at times under a condition.
     pub stable: Vec<StableFields>,
-    /// The fields that the status of a new object may have: whoever creates one does not say how it stands. None where more is so.
+    /// The fields that the status of a new object may have, since creation ignores the status; None for any.
     pub fresh_status: Option<Vec<String>>,
 }
 
-/// Fields that mean after every change what they meant before, wherever what they are in is there before and after. They may be
-/// written in another way: quantities with another unit, and what is empty as null. [`Catalogue`] has an example.
+/// Fields whose meaning no update changes, if their parents are present before and after. Their spelling may change: quantities in
+/// another unit, null for empty. [`Catalogue`] has an example.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct StableFields {
     /// Their names, with those of the fields that they are in: `spec.template`.
@@ -190,20 +190,20 @@ pub struct StableFields {
 pub struct Connection {
     /// Its name.
     pub subresource: String,
-    /// The kind of what is asked for: `PodExecOptions`.
+    /// The kind of its options: `PodExecOptions`.
     pub kind: GroupVersionKind,
-    /// The [shape](Catalogue::shapes) of what is asked for; two that have the same fields have one.
+    /// The [shape](Catalogue::shapes) of its options; types with equal fields share one.
     pub shape: usize,
 }
 
 impl Catalogue {
-    /// A kind; none where it is not built in.
+    /// Returns a kind; None if it is not built in.
     #[must_use]
     pub fn kind(&self, kind: &GroupVersionKind) -> Option<&ServedKind> {
         self.kinds.iter().find(|served| served.kind == *kind)
     }
 
-    /// A shape; none for an index that is none.
+    /// Returns a shape; None for an invalid index.
     #[must_use]
     pub fn shape(&self, index: usize) -> Option<&Shape> {
         self.shapes.get(index)

@@ -1,5 +1,4 @@
-//! An index of policies by resource and operation, so that the size of a set does not slow down requests that few of
-//! its policies match.
+//! Indexes policies by resource and operation, so that the size of a set does not slow down requests that few of its policies match.
 //!
 //! Input: the rules of all policies, once; then a request's resource and operation. Output: positions of policies
 //! that have a rule for them. Scope, names and selectors are left to matching, which checks the whole rule; policies
@@ -19,12 +18,12 @@ use crate::vap::Policy;
 /// The index of one set.
 #[derive(Debug, Default)]
 pub(crate) struct PolicyIndex {
-    /// The parts of all keys, numbered, so that a key is small and a look-up of what no rule names ends at once.
+    /// The parts of all keys, numbered, so that keys are small and a look-up of a part that no rule names ends at once.
     parts: HashMap<Box<str>, Part>,
     entries: HashMap<Key, Vec<Entry>>,
     /// The combinations of wildcards that occur in keys.
     shapes: Vec<[bool; 4]>,
-    /// Whether some policy also speaks about other versions of what its rules name.
+    /// Whether some policy also matches other versions of its resources (matchPolicy Equivalent).
     any_equivalent: bool,
 }
 
@@ -38,7 +37,7 @@ struct Entry {
     operations: Operations,
     /// Whether the policy takes the rule to name other versions too.
     equivalent: bool,
-    /// Whether all that the policy asks for is in the key and the operations.
+    /// Whether key and operations decide the match completely.
     sufficient: bool,
 }
 
@@ -49,12 +48,12 @@ pub(crate) struct Candidate {
     pub(crate) certainty: Certainty,
 }
 
-/// How certain a match is. The more certain comes first.
+/// How certain a match is, the most certain first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Certainty {
     /// It matches the request as it is.
     Matches,
-    /// Matching has to be asked.
+    /// The match must be checked completely.
     Open,
 }
 
@@ -63,7 +62,7 @@ pub(crate) enum Certainty {
 struct Operations(u8);
 
 impl PolicyIndex {
-    /// The index of `policies`, which are known by their positions. Those that are `None` are left out.
+    /// Builds the index of `policies`, which are identified by position. `None` entries are left out.
     pub(crate) fn of<'p>(policies: impl IntoIterator<Item = Option<&'p Policy>>) -> Self {
         let mut index = Self::default();
         for (position, policy) in (0_u32..).zip(policies) {
@@ -150,7 +149,7 @@ impl PolicyIndex {
     }
 }
 
-/// The key of a request under one combination of wildcards; none where no rule names one of the parts that count.
+/// Returns the key of a request under one combination of wildcards; None if no rule names one of the remaining parts.
 fn masked(parts: [Option<Part>; 4], wildcards: [bool; 4]) -> Option<Key> {
     let mut key = parts;
     for (part, is_wildcard) in key.iter_mut().zip(wildcards) {
@@ -198,7 +197,7 @@ mod tests {
     const VERSIONS: [&str; 2] = ["v1", "v2"];
     const RESOURCES: [&str; 3] = ["pods", "deployments", "horizontalpodautoscalers"];
 
-    /// Group, version and resource in every combination of `words` and what comes with them.
+    /// Returns every combination of group, version and resource from `words` and `more`.
     fn combinations(more: &[&'static str]) -> Vec<[&'static str; 3]> {
         let with = |words: &[&'static str]| [words, more].concat();
         let (versions, resources) = (with(&VERSIONS), with(&RESOURCES));
@@ -274,7 +273,7 @@ mod tests {
         }
     }
 
-    /// What a rule and a policy may ask for beside kinds, nothing first.
+    /// Returns criteria that rules and policies may have beside resources, the empty one first.
     fn further_questions() -> Vec<(Value, Value)> {
         let selector = json!({"matchLabels": {"a": "b"}});
         let excluded =

@@ -1,5 +1,5 @@
-//! Kinds that configure decisions: in which versions they are read, and what was meant by a name that none of them has. A
-//! policy under a slip of its name is in force nowhere, and whoever passes it over lets in what it forbids.
+//! Lists the kinds that configure decisions, with the versions in which they are read, and suggests the intended kind for a misspelt
+//! one. A policy under a misspelt kind has no effect, and would silently admit what it forbids.
 
 use admit_apimachinery::suggest::{did_you_mean, nearest};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::server_config;
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const DEFINITIONS: &str = "apiextensions.k8s.io";
 
-/// Group, kind, and the versions that are read, the first of which is named where another was written.
+/// Group, kind, and supported versions, the first of which is suggested for an unsupported one.
 const READ: [(&str, &str, &[&str]); 13] = [
     (ADMISSION, "ValidatingAdmissionPolicy", &["v1", "v1beta1"]),
     (ADMISSION, "ValidatingAdmissionPolicyBinding", &["v1", "v1beta1"]),
@@ -29,8 +29,8 @@ const READ: [(&str, &str, &[&str]); 13] = [
     (server_config::GROUP, server_config::AUTHORIZATION, &server_config::VERSIONS),
 ];
 
-/// Why a manifest that is meant to be a policy, a definition or other configuration of admission is none for any server: its kind
-/// is a slip of one of theirs, or the group or the version is. None for every other manifest.
+/// Returns why a manifest that is meant to configure admission has no effect on any server: its kind is a misspelling of a
+/// configuration kind, or the group or version is wrong. None for every other manifest.
 ///
 /// ```
 /// use admit_policy::apply::misnamed;
@@ -64,7 +64,7 @@ fn is_meant(api_version: &str, kind: &str) -> bool {
     group_meant(group).is_some() || READ.iter().any(is_kind)
 }
 
-/// As [`misnamed`], of a kind that is written out.
+/// As [`misnamed`], for a given kind.
 pub(super) fn refused(kind: &GroupVersionKind) -> Option<LoadErrorKind> {
     let GroupVersionKind { group, version, kind: name } = kind;
     let written = || format!("{} {name}", kind.api_version());
@@ -89,7 +89,7 @@ pub(super) fn refused(kind: &GroupVersionKind) -> Option<LoadErrorKind> {
             no_such(format!("{group} {name}"), home.or_else(|| nearest(name, of_group)))
         }
         Some(of) => no_such(written(), Some(&format!("{of}/v1"))),
-        // Groups of Kubernetes itself, where nobody else defines such a kind.
+        // Groups of Kubernetes itself, in which nobody else defines such a kind.
         None if !group.contains('.') => {
             let near = nearest(name, READ.iter().map(|(_, named, _)| *named));
             if home.is_some() || near.is_some() { no_such(written(), home.or(near)) } else { None }

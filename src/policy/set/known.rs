@@ -1,5 +1,4 @@
-//! What mutations ask of kinds, where objects come from files: definitions among them, and a server's knowledge of built-in
-//! kinds.
+//! Answers what mutations need to know about kinds from files: the definitions among them, and a server's knowledge of built-in kinds.
 
 use serde_json::Value;
 
@@ -19,7 +18,7 @@ pub struct KnownKinds<'a> {
 }
 
 impl Schemas for KnownKinds<'_> {
-    /// Whether a cluster serves a kind that no file defines is not known: a patch does without a schema.
+    /// Whether a cluster serves a kind that no file defines is unknown: patches work without a schema.
     fn serves(&self, _kind: &GroupVersionKind) -> bool {
         true
     }

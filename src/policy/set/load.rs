@@ -49,7 +49,7 @@ impl PolicySet {
         if errors.is_empty() { Ok(set) } else { Err(errors) }
     }
 
-    /// Every mistake of documents of which something is known already, as [`Self::load_with`] tells them.
+    /// Returns the errors in documents that are partly known already, as [`Self::load_with`] reports them.
     pub(crate) fn mistakes<'a>(
         documents: impl IntoIterator<Item = Loaded<'a>>,
         options: LoadOptions,
@@ -59,10 +59,10 @@ impl PolicySet {
         errors
     }
 
-    /// Like [`Self::load`], from files, each with its name and text.
+    /// Like [`Self::load`], for files, each with its name and text.
     ///
     /// # Errors
-    /// Every mistake of every document, and of every file the first in its syntax.
+    /// Every error in every document, and the first syntax error of each file.
     pub fn load_files<'f>(
         files: impl IntoIterator<Item = (&'f str, &'f str)>,
         options: LoadOptions,
@@ -90,7 +90,7 @@ impl PolicySet {
         let mut builder = Self::builder();
         // Objects that are there twice, which matters only where they are params.
         let mut repeated: Vec<(&Document, LoadErrorKind)> = Vec::new();
-        // By the builder's number: documents that it counts, in order.
+        // The documents that the builder counts, in order.
         let mut counted: Vec<&Document> = Vec::new();
         for Loaded { document, known } in documents {
             // Half a name is no manifest, unless it is that of configuration.
@@ -114,7 +114,7 @@ impl PolicySet {
                 repeated.extend(twice.into_iter().map(|kind| (document, kind)));
             }
         }
-        // What nothing here uses was passed over, or told already.
+        // Unused documents were skipped, or already reported.
         let of_use: Vec<&Document> =
             counted.iter().copied().filter(|document| builder.is_of_use(&kind_of(document))).collect();
         errors.extend(static_manifests::problems(&of_use));
@@ -133,7 +133,7 @@ impl PolicySet {
             }
             error
         }));
-        // With a policy missing, its params would seem to be of no use.
+        // If a policy is missing, its params would seem unused.
         if errors.is_empty() && !options.ignore_unknown {
             let exceptions = counted.iter().filter(|document| is_exception(document));
             let without_effect = exceptions.filter_map(|document| {
@@ -159,7 +159,7 @@ pub(crate) struct Loaded<'a> {
 pub(crate) struct Known<'a> {
     /// The fields that its kind does not have.
     pub(crate) unknown: &'a [UnknownField],
-    /// What came of it, if it is a definition.
+    /// The result of compiling it, if it is a definition.
     pub(crate) definition: Option<&'a Result<Arc<CompiledCrd>, Vec<FieldError>>>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> Loaded<'a> {
     }
 }
 
-/// Without a name where the document does not say what it is.
+/// Returns the kind, without a name if the document has none.
 fn kind_of(document: &Document) -> GroupVersionKind {
     let text = |key: &str| document.value.get(key).and_then(Value::as_str).unwrap_or_default();
     match (text("apiVersion"), text("kind")) {
@@ -178,7 +178,7 @@ fn kind_of(document: &Document) -> GroupVersionKind {
     }
 }
 
-/// What tells documents apart.
+/// Returns what identifies a document.
 fn identity(document: &Document) -> (String, String, String, String) {
     let GroupVersionKind { group, kind, .. } = kind_of(document);
     let text = |pointer: &str| pointer::text(&document.value, pointer);

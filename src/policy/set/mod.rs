@@ -1,4 +1,4 @@
-//! The compiled set of all policies, and the entry point that decides a request.
+//! Holds the compiled policies, and decides requests with them.
 
 mod builder;
 pub(crate) mod builtins;
@@ -42,9 +42,9 @@ use crate::set::mutating::Mutating;
 use crate::set::plugins::Plugins;
 use crate::vap::{self, Binding, Missed, Policy};
 
-/// Compiled policies with their bindings, and the documents that they were loaded with. Compiled once and shared.
+/// Compiled policies with their bindings, and the documents loaded with them. Compiled once and shared.
 ///
-/// [The whole way](crate) from a manifest to a decision, and what else there is:
+/// [From manifests to a decision](crate), and more functions:
 ///
 /// ```
 /// use std::cell::Cell;
@@ -116,10 +116,10 @@ pub struct PolicySet {
     exceptions: Exceptions,
 }
 
-/// Why nobody is asked about policies, bindings and webhooks of admission.
+/// The reason why no policy applies to policies, bindings and webhook configurations.
 const EXEMPT: &str = "configuration of admission is subject to no policy";
 
-/// Why a document is refused.
+/// Why a document is rejected.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum LoadErrorKind {
     #[error("{0}")]
@@ -169,7 +169,7 @@ impl PolicySet {
         PolicySetBuilder::default()
     }
 
-    /// Sets the converters that stand in for conversion webhooks, where requests are decided without a cluster.
+    /// Sets the converters that replace conversion webhooks, if requests are decided without a cluster.
     #[must_use]
     pub fn converting(mut self, converts: Converts) -> Self {
         self.documents.set_converts(converts);
@@ -192,8 +192,8 @@ impl PolicySet {
         self
     }
 
-    /// Sets what time it is, for hosts that are the [documents](Self::documents) of the set: exceptions end. Without it none is in
-    /// force. [`PolicyException`] has an example.
+    /// Sets the time for hosts that are the [documents](Self::documents) of the set, since exceptions end. Without it none applies.
+    /// [`PolicyException`] has an example.
     #[must_use]
     pub fn at(mut self, now: SystemTime) -> Self {
         self.documents.set_now(now);
@@ -217,8 +217,8 @@ impl PolicySet {
         &self.documents
     }
 
-    /// Decides `request`, however long it takes. What the surroundings could not answer is an error of the policies that
-    /// asked, for their failurePolicy to decide on.
+    /// Decides `request`, however long it takes. If the host cannot answer, that is an error of the policies that needed the answer,
+    /// handled by their failurePolicy.
     pub fn decide(&self, request: &Request<'_>, host: &dyn Host) -> Decision {
         self.decide_only(request, host, |_| true)
     }
@@ -276,7 +276,7 @@ impl PolicySet {
         collector.finish()
     }
 
-    /// Why validating policies that `accept` names were not asked about `request`, in order of name.
+    /// Returns why validating policies selected by `accept` did not apply to `request`, in order of name.
     pub fn missed(
         &self,
         request: &Request<'_>,
@@ -290,8 +290,8 @@ impl PolicySet {
         asked.flat_map(|(policy, bindings)| vap::missed(policy, bindings, request, host)).collect()
     }
 
-    /// Whether decisions ask for other objects of `kind`: Namespaces, roles and their bindings, params, in whatever version, and
-    /// what [plugins](Self::plugging) look up.
+    /// Whether decisions read other objects of `kind`: Namespaces, roles and their bindings, params in any version, and what
+    /// [plugins](Self::plugging) look up.
     #[must_use]
     pub fn looks_up(&self, kind: &GroupVersionKind) -> bool {
         let is_param = |policy: &Policy| {

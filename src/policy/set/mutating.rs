@@ -1,4 +1,4 @@
-//! The policies of a set that change objects.
+//! Holds the mutating policies of a set, and runs them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -75,10 +75,10 @@ impl PolicySet {
         self.mutating.policies.iter().map(|(policy, bindings)| (&**policy, bindings.as_slice()))
     }
 
-    /// Runs the policies that change the object of `request`, once. Where `reinvocation` then
-    /// [is wanted](Reinvocation::is_wanted), everybody who changes objects is to run a second time, on what came of it.
+    /// Runs the mutating policies on the object of `request`, once. If `reinvocation` [is wanted](Reinvocation::is_wanted) then, all
+    /// mutating plugins and webhooks run a second time, on the result.
     ///
-    /// There is nothing to change in a deletion. [`MutatingPolicy`] has an example.
+    /// Deletions are not mutated. [`MutatingPolicy`] has an example.
     pub fn mutate(
         &self,
         request: &Request<'_>,
@@ -89,7 +89,7 @@ impl PolicySet {
         self.mutate_only(request, (host, schemas), reinvocation, eval, &|_| true)
     }
 
-    /// Why those that `accept` names were not asked about `request`, as it was before they changed it.
+    /// Returns why mutating policies selected by `accept` did not apply to `request` in its original form.
     pub(crate) fn missed_by_mutating(
         &self,
         request: &Request<'_>,

@@ -1,5 +1,5 @@
-//! The admission plugins that a server has built in, run over the objects at hand. The callers bring them, as they bring what is
-//! known of [built-in kinds](super::builtins::Builtins).
+//! Runs a server's built-in admission plugins on the objects at hand. Callers supply the plugins, like the knowledge of [built-in
+//! kinds](super::builtins::Builtins).
 
 use std::fmt::Debug;
 
@@ -9,7 +9,7 @@ use crate::report::decision::Status;
 use crate::request::host::Host;
 use crate::request::{GroupVersionKind, Request};
 
-/// Admission plugins that a server has built in. What they look up is what the host has of a cluster, which may be a part of it.
+/// A server's built-in admission plugins. They look up objects in the host, which may know only part of a cluster.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -63,21 +63,21 @@ pub trait Plugins: Send + Sync + Debug {
     /// Lets those that change objects change that of the request, before policies do.
     fn mutate(&self, request: &Request<'_>, host: &dyn Host) -> Plugged;
 
-    /// Asks those that look at the object as it is going to be stored, before policies are asked.
+    /// Runs the plugins that validate the object in its final form, before policies run.
     fn validate(&self, request: &Request<'_>, host: &dyn Host) -> Plugged;
 
-    /// Charges quotas with the object that everybody else let in, or says why there would be too much.
+    /// Charges quotas for an admitted object, or returns why they would be exceeded.
     fn charge(&self, request: &Request<'_>, host: &dyn Host) -> Option<Status>;
 }
 
-/// What plugins make of a request.
+/// The result of plugins for a request.
 ///
 /// [`Plugins`] has an example.
 #[derive(Clone, Debug, Default)]
 pub struct Plugged {
     /// The object, if they changed it.
     pub object: Option<Value>,
-    /// The `Status` of the first that refuses.
+    /// The `Status` of the first plugin that rejects it.
     pub refusal: Option<Status>,
     /// Texts for the client.
     pub warnings: Vec<String>,
@@ -87,7 +87,7 @@ pub struct Plugged {
     pub assumed: Vec<String>,
 }
 
-/// Kinds of which plugins of any server look up objects, beside Namespaces.
+/// Kinds, beside Namespaces, whose objects plugins of some server look up.
 const READ: [(&str, &str); 8] = [
     ("", "LimitRange"),
     ("", "Node"),
@@ -99,7 +99,7 @@ const READ: [(&str, &str); 8] = [
     ("storage.k8s.io", "StorageClass"),
 ];
 
-/// Whether objects of the kind may stand among policies for the sake of plugins.
+/// Whether objects of the kind may be among policies for the plugins' use.
 pub(crate) fn is_read(kind: &GroupVersionKind) -> bool {
     READ.contains(&(kind.group.as_str(), kind.kind.as_str()))
 }

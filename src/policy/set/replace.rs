@@ -1,4 +1,4 @@
-//! Sets that differ from another one in one document, for those who ask what the document does.
+//! Derives sets that differ from another one in a single document or expression, to analyse what it does.
 
 use std::sync::Arc;
 
@@ -12,9 +12,8 @@ use crate::request::GroupVersionKind;
 use crate::vap::{Binding, MutatingPolicy, Policy};
 
 impl PolicySet {
-    /// The same set with `document` in place of the one of its kind and name, which is compiled alone: a policy that validates
-    /// or changes objects, a binding of such a policy, or a CustomResourceDefinition. Where the set has none of the name, nothing
-    /// changes.
+    /// Returns the set with `document` in place of the one of its kind and name, which alone is compiled: a policy, a binding, or a
+    /// CustomResourceDefinition. If the set has none of the name, nothing changes.
     ///
     /// ```
     /// use admit_policy::{LoadOptions, PolicySet, Request};
@@ -58,7 +57,7 @@ impl PolicySet {
     /// ```
     ///
     /// # Errors
-    /// Everything that is wrong with the document, and its kind where it is another one.
+    /// Everything that is wrong with the document, or its kind if it is another one.
     pub fn with(&self, document: &Value) -> Result<Self, Vec<LoadErrorKind>> {
         let kind = GroupVersionKind::of(document);
         let mut set = self.copy();
@@ -93,11 +92,11 @@ impl PolicySet {
         Ok(set)
     }
 
-    /// The same set with `text` as one of its expressions, which alone is compiled: the set that [`Self::with`] makes of the
-    /// document that has the text.
+    /// Returns the set with `text` as one of its expressions, which alone is compiled: the same set that [`Self::with`] returns for a
+    /// document with that text.
     ///
-    /// None where the set has no such expression, and where more than it has to be looked at to know whether a server takes the
-    /// document, or what comes of it: that is for [`Self::with`] to tell.
+    /// None if the set has no such expression, or if its validity or effect depends on more than the expression: then use
+    /// [`Self::with`].
     ///
     /// ```
     /// use admit_policy::{ExpressionId, Origin, PolicySet};
@@ -144,7 +143,7 @@ impl PolicySet {
         Some(set)
     }
 
-    /// With the index of the policies as they are.
+    /// Copies the set; the index of policies stays valid.
     fn copy(&self) -> Self {
         Self {
             policies: self.policies.clone(),
@@ -156,7 +155,7 @@ impl PolicySet {
     }
 }
 
-/// Puts `binding` in the place of the one of its name, if there is one; `all` are the bindings of policies by their names.
+/// Replaces the binding of that name by `binding`, if there is one; `all` are the bindings by policy name.
 pub(super) fn rebind<'p>(all: impl Iterator<Item = (&'p str, &'p mut Arc<Vec<Binding>>)>, binding: &Binding) {
     let mut all: Vec<_> = all.collect();
     if !all.iter().any(|(_, bindings)| bindings.iter().any(|known| known.name == binding.name)) {

@@ -1,4 +1,4 @@
-//! Which fields the kinds of configuration have, for [`super::strict`].
+//! Lists the fields of the configuration kinds, for [`super::strict`].
 
 use crate::exception;
 use crate::server_config;
@@ -6,26 +6,25 @@ use crate::server_config;
 /// Fields by their names.
 pub(super) type Fields = &'static [(&'static str, Shape)];
 
-/// What stands at a place of a document, as far as its fields' names go.
+/// The names of fields at a place of a document.
 pub(super) enum Shape {
     /// Scalars, and what is checked elsewhere.
     Any,
     Struct(Fields),
     /// A structure with fields of its own beside those that it shares.
     Both(Fields, Fields),
-    /// One that a structure shares with others.
+    /// A structure that others share.
     One(&'static Self),
     List(&'static Self),
     Map(&'static Self),
-    /// A structure, a list of it, or something else. The API server reads these by a hand-written decoder that passes over
-    /// what it does not know.
+    /// A structure, a list of it, or something else. The API server decodes these with hand-written code that ignores unknown fields.
     Lenient(&'static Self),
     Metadata,
 }
 
 use Shape::{Any, Both, Lenient, List, Map, Metadata, One, Struct};
 
-/// What documents of a kind have; none where it is not known here.
+/// Returns the fields of documents of a kind; None if unknown here.
 pub(super) fn of(group: &str, kind: &str) -> Option<&'static Shape> {
     Some(match (group, kind) {
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &POLICY,
@@ -130,7 +129,7 @@ static MUTATING_POLICY: Shape = Struct(&[
 static MUTATING_BINDING: Shape =
     Struct(&[("apiVersion", Any), ("kind", Any), ("metadata", Metadata), ("spec", Struct(BOUND))]);
 
-/// What bindings of both kinds of policies say.
+/// The fields that bindings of both kinds of policies have.
 const BOUND: &[(&str, Shape)] = &[
     ("policyName", Any),
     (

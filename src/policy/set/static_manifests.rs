@@ -1,7 +1,7 @@
-//! Manifests that an API server reads from a folder of its own (`staticManifestsDir`): what they may not have, in its words.
+//! Validates manifests that an API server reads from a folder (`staticManifestsDir`), with its messages.
 //!
-//! Their names end with `.static.k8s.io`, which no other object may have. Each plugin has a folder: one that holds such a name of a
-//! plugin is its folder, and everything in it is for that plugin. Names that are there twice are told of all documents.
+//! Their names end with `.static.k8s.io`, which no other object may have. Each admission plugin has a folder of its own: the first such
+//! name in a folder shows by its kind which plugin reads the folder. Duplicate names are reported across all documents.
 //!
 //! Read from pkg/admission/plugin/manifest and the loaders of policies and webhooks of k8s.io/apiserver 1.36.
 
@@ -52,7 +52,7 @@ fn of_folder(documents: &[&Document]) -> Vec<LoadError> {
                 errors.push(unsupported(document));
                 continue;
             }
-            // Objects of other kinds are told as such that no policy uses.
+            // Objects of other kinds are reported as unused by any policy.
             None => continue,
         }
         if let Some(error) = restricted(document) {
@@ -75,7 +75,7 @@ fn of_folder(documents: &[&Document]) -> Vec<LoadError> {
             named.push(at(document, "spec.policyName", why));
         }
     }
-    // The server tells the first mistake, and one that hides a policy is none of its bindings.
+    // The server reports only the first error, and a binding is not to blame if its policy was rejected.
     if !has_errors {
         errors.extend(named);
     }
@@ -103,7 +103,7 @@ fn plugin_of(document: &Document) -> Option<Plugin> {
     }
 }
 
-/// Nothing of another plugin is read from a plugin's folder.
+/// A plugin's folder must not contain objects of another plugin.
 fn unsupported(document: &Document) -> LoadError {
     let why = format!(
         "error loading {}: unsupported resource type *v1.{}: a folder of static manifests holds those of one plugin",

@@ -16,7 +16,7 @@ use Shape::{Any, Both, Lenient, List, Map, Metadata, One, Struct};
 pub(crate) struct UnknownField {
     /// `spec.validations[0].expresion`
     pub(crate) path: String,
-    /// Whether a strict server refuses it; otherwise the server drops it silently.
+    /// Whether a strict server rejects it; otherwise the server drops it silently.
     pub(crate) refused: bool,
     /// The field that may be meant.
     pub(crate) nearest: Option<&'static str>,
@@ -31,7 +31,7 @@ pub(crate) fn unknown_fields(group: &str, kind: &str, document: &Value) -> Vec<U
 }
 
 struct Walk {
-    /// Whether what is found here is refused.
+    /// Whether unknown fields here are rejected.
     refused: bool,
     unknown: Vec<UnknownField>,
 }
@@ -59,7 +59,7 @@ impl Walk {
                 }
                 self.refused = refused;
             }
-            // A value of another type is told by those who read it.
+            // A value of another type is reported where it is parsed.
             (Any | Struct(_) | Both(..) | Map(_) | List(_), _) => {}
         }
     }

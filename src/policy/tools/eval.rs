@@ -32,7 +32,7 @@ pub struct Answer {
 /// Why an expression has no value.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum AdhocError {
-    /// It does not parse or check; the text has a caret line for every mistake.
+    /// It does not parse or type-check; the message has a caret line for every error.
     #[error("{0}")]
     Compile(CompileError),
     #[error("{0}")]
@@ -51,7 +51,7 @@ const SHOWN: usize = 1_000;
 /// Evaluates `text` with `variables`, within Kubernetes' limit for one call.
 ///
 /// # Errors
-/// When the text is no expression, or has no value on these variables.
+/// If the expression is invalid, or fails on these variables.
 ///
 /// ```
 /// use admit_policy::evaluate;
@@ -64,7 +64,7 @@ pub fn evaluate(text: &str, variables: &[(String, Json)]) -> Result<Answer, Adho
     evaluated(text, variables, None)
 }
 
-/// Like [`evaluate`], with what the parts of the expression came to; nothing where it was not evaluated.
+/// Like [`evaluate`], with the values of subexpressions; None if it was not evaluated.
 ///
 /// ```
 /// use admit_policy::{Keep, evaluate_recorded, explanation};
@@ -102,7 +102,7 @@ fn evaluated(
     let mut cx = Evaluation::new(&arena);
     let value = match recording {
         Some(recording) => {
-            // It stands in no document.
+            // It is in no document.
             let id = || ExpressionId { origin: Origin::Policy { name: String::new() }, path: String::new() };
             recording.eval(&Subject { id: &id, text, at: &String::new }, &program, &bindings, &mut cx)
         }

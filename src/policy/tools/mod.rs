@@ -1,5 +1,5 @@
-//! What command lines do with policies, beside deciding requests: suites of tests, lint, the outcome of applying manifests,
-//! a suite to start from, and single expressions.
+//! Implements what command lines do with policies beside deciding requests: test suites, lint, predicting the outcome of applying
+//! manifests, generating an initial suite, and evaluating single expressions.
 
 pub mod apply;
 pub(crate) mod eval;

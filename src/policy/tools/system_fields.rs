@@ -1,6 +1,6 @@
-//! The metadata that a server gives objects before policies that validate see them: identity, time of creation, generation.
+//! Sets the metadata that a server generates before validating policies run: uid, creationTimestamp, generation.
 //!
-//! Manifests and cases have none of it. An identity and a time that an object has already stand, as a server may have given them.
+//! Manifests and cases lack it. An existing uid or timestamp is kept, since a server may have set it.
 
 use std::time::SystemTime;
 
@@ -14,12 +14,11 @@ use crate::set::documents::Documents;
 /// The identity of objects that have none.
 const UID: &str = "00000000-0000-0000-0000-000000000000";
 
-/// Completes the objects of a request as a server does between the policies that change objects and those that validate.
+/// Completes the objects of a request as a server does between mutating and validating policies.
 ///
-/// Without a time, objects came to be when time began, so that what is told of them is the same each time.
+/// Without a time, creation is at the Unix epoch, so that reports are reproducible.
 ///
-/// Of a request through a subresource that takes other objects, of a kind whose objects are not stored, and without metadata, it
-/// leaves them as they are.
+/// Objects of subresource requests whose kind is not stored, and objects without metadata, are left as they are.
 ///
 /// ```
 /// use admit_policy::{Documents, Request, with_system_fields};
@@ -44,7 +43,7 @@ pub fn with_system_fields(request: &mut Request<'_>, host: &Documents, now: Opti
         return;
     }
     let crd = host.crd_of(&request.kind);
-    // Of built-in kinds the server's own tables say which have one.
+    // For built-in kinds, the server's own tables tell which have a generation.
     let has_generation = crd.is_some() || host.builtins().is_none_or(|kinds| !has(kinds, &request.resource));
     let version = crd.and_then(|crd| crd.definition().version(&request.kind.version));
     let has_status = version.is_some_and(|version| version.status_subresource);
@@ -116,7 +115,7 @@ fn identify(metadata: &mut Map<String, Value>, now: Option<SystemTime>) {
     fill("creationTimestamp", stamp(now.unwrap_or(SystemTime::UNIX_EPOCH)));
 }
 
-/// In whole seconds, as objects have it.
+/// Formats a time in whole seconds, as objects do.
 fn stamp(time: SystemTime) -> String {
     let time = jiff::Timestamp::try_from(time).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

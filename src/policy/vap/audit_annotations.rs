@@ -1,4 +1,4 @@
-//! Reads the audit annotations of a policy: their keys, each there once, and the expressions of their values.
+//! Parses the audit annotations of a policy: their unique keys, and the expressions of their values.
 
 use std::collections::HashSet;
 

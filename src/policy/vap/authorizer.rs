@@ -1,5 +1,5 @@
-//! The `authorizer` variable of expressions, answered by the host; each question is asked once, whatever expression
-//! repeats it.
+//! Implements the `authorizer` variable of expressions with the host's answers; equal checks are made once, whichever expressions
+//! repeat them.
 
 use std::cell::RefCell;
 

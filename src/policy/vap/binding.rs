@@ -1,4 +1,4 @@
-//! Bindings of both kinds of policies: where a policy applies, with which params, and what happens on failure.
+//! Parses bindings of both kinds of policies: where a policy applies, with which params, and what happens on failure.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub struct Binding {
     pub param_ref: Option<ParamRef>,
     /// `None` matches whatever the policy matches.
     pub match_resources: Option<MatchResources>,
-    /// In the order of the document.
+    /// The actions, in the order of the document.
     pub actions: Vec<Enforcement>,
 }
 
@@ -130,15 +130,14 @@ impl Binding {
     }
 }
 
-/// What bindings of either kind of policy say: of which policy, with which params, and where.
+/// The common fields of bindings of both kinds of policies: the policy, the params, and the resources.
 struct Target {
     policy_name: String,
     param_ref: Option<ParamRef>,
     match_resources: Option<MatchResources>,
 }
 
-/// Nothing is mutated that goes away: looks at the operations of the rules in `member`. Upstream leaves out of the path which
-/// rule it is.
+/// Rejects rules of `member` for operations without an object to mutate. As upstream, the path lacks the index of the rule.
 pub(super) fn mutated_operations(
     spec: &Fields<'_>,
     member: &str,
@@ -156,7 +155,7 @@ pub(super) fn mutated_operations(
     Ok(())
 }
 
-/// Reads what a binding is about.
+/// Parses the target of a binding.
 fn target(spec: &Fields<'_>, errors: &mut FieldErrors) -> Result<Target, DecodeError> {
     let policy_name = spec.string("policyName")?;
     let path = spec.path_of("policyName");

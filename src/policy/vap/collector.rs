@@ -25,7 +25,7 @@ use crate::request::Request;
 use crate::request::host::{Host, HostError, Scope};
 
 const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
-/// Begins the key of what is noted of a request that an exception lets through; the name of the policy follows.
+/// The prefix of the audit annotation for a request that an exception admits; the policy's name follows.
 pub(super) const EXCEPTION_ANNOTATION: &str = "exception.admit.dev/";
 /// Bytes of a published audit annotation.
 const MAX_ANNOTATION: usize = 10 * 1024;
@@ -43,27 +43,27 @@ pub(super) struct Bound<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
     request_value: OnceCell<Value>,
-    /// As expressions see it; null where the request has none.
+    /// The Namespace as expressions see it; null where the request has none.
     namespace: OnceCell<Result<Value, HostError>>,
     answers: Answers,
 }
 
-/// Gathers what all policies make of one request.
+/// Collects the results of all policies for one request.
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
     pub(super) request: &'a Request<'a>,
     pub(super) host: &'a dyn Host,
     pub(super) eval: EvalOptions<'a>,
-    /// Where expressions of one binding after the other put what they make.
+    /// The arena that expressions of successive bindings use for their results.
     pub(super) arena: Bump,
     decision: Decision,
     /// The request as expressions see it, in its own form: most policies match it as it is.
     request_value: &'a OnceCell<Value>,
     /// The Namespace of the request, looked up when the first policy needs it.
     namespace: &'a OnceCell<Result<Value, HostError>>,
-    /// Of the authorizer.
+    /// The answers of the authorizer.
     pub(super) answers: &'a Answers,
-    /// The exception that the request has from the policy that is asked.
+    /// The exception from the current policy that the request has.
     excepted: Option<Excepted>,
     /// Why not all exceptions are known.
     doubt: Option<&'a HostError>,
@@ -91,18 +91,18 @@ impl<'a> Collector<'a> {
         Self { eval, ..self }
     }
 
-    /// Makes room for what so many policies make of the request.
+    /// Reserves space for the results of that many policies.
     pub(crate) fn expect(mut self, policies: usize) -> Self {
         self.decision.outcomes.reserve(policies);
         self
     }
 
-    /// Sets why not all exceptions are known, which is told with a denial.
+    /// Sets why not all exceptions are known, which is reported with a denial.
     pub(crate) fn doubting(self, doubt: Option<&'a HostError>) -> Self {
         Self { doubt, ..self }
     }
 
-    /// Sets the exception that the request has from the policy that is asked next.
+    /// Sets the exception from the next policy that the request has.
     pub(crate) fn except(&mut self, excepted: Option<Excepted>) {
         self.excepted = excepted;
     }
@@ -200,7 +200,7 @@ impl<'a> Collector<'a> {
         });
     }
 
-    /// Does what the binding says about a failed validation, and returns what was done.
+    /// Applies the binding's actions to a failed validation, and returns those taken.
     fn enforce(&mut self, bound: &Bound<'_>, index: usize, verdict: &Verdict) -> Vec<Enforcement> {
         let Bound { policy, binding, .. } = *bound;
         let message = match verdict {
@@ -228,7 +228,7 @@ impl<'a> Collector<'a> {
         enforced
     }
 
-    /// Whether the request is denied: where an exception is in force it is warned of. The first denial is the one that is told.
+    /// Denies the request, or only warns if an exception applies. The first denial is the one that is reported.
     fn deny(&mut self, policy: &Policy, binding: Option<&Binding>, message: &str, reason: Reason) -> bool {
         let with = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
         if let Some(excepted) = &self.excepted {
@@ -285,8 +285,8 @@ fn collect_annotation(annotations: &mut Vec<(String, Vec<String>)>, key: String,
     }
 }
 
-/// Cut off at the last byte that fits. Of a character that is cut through, each byte left is shown as one that is no
-/// text, as Go's encoding shows them.
+/// Truncates at the last byte that fits. Each remaining byte of a character that is cut is shown as a replacement character, as in Go's
+/// encoding.
 fn truncated(mut value: String) -> String {
     if value.len() > MAX_ANNOTATION {
         let whole = value.floor_char_boundary(MAX_ANNOTATION);

@@ -1,4 +1,4 @@
-//! `matchConditions` of policies, also usable on their own for webhook configurations.
+//! Compiles and evaluates `matchConditions` of policies and of webhook configurations.
 
 use std::collections::HashSet;
 
@@ -95,10 +95,10 @@ impl MatchConditions {
         Ok(self.skipped(request, matched, host, EvalOptions::default())?.is_none())
     }
 
-    /// Why the webhook is not called for what it matches; none where it is.
+    /// Returns why the webhook is not called for a request that it matches; None where it is called.
     ///
     /// # Errors
-    /// As of [`Self::hold`].
+    /// As [`Self::hold`].
     pub(crate) fn skipped(
         &self,
         request: &Request<'_>,

@@ -6,15 +6,15 @@ use crate::matching::MatchResources;
 use crate::report::decision::Enforcement;
 
 impl Policy {
-    /// Whether requests may be denied on behalf of this policy with `bindings`.
+    /// Whether this policy with `bindings` may deny requests.
     ///
-    /// The actions of a binding are about what validations find, errors of their expressions and of match conditions
-    /// included. What keeps a policy from being asked at all denies whatever the actions are, unless the policy ignores
-    /// failures: params that are missing or of no known kind, a Namespace that cannot be looked at, audit annotations that
-    /// cannot be made (apiserver `pkg/admission/plugin/policy/validating/dispatcher.go`, `addConfigError`).
+    /// The actions of a binding apply to failed validations, including errors of their expressions and of match conditions. An error
+    /// before that denies whatever the actions are, unless failurePolicy is Ignore: missing params or an unknown param kind, a
+    /// Namespace that cannot be read, audit annotations that cannot be computed (apiserver
+    /// `pkg/admission/plugin/policy/validating/dispatcher.go`, `addConfigError`).
     ///
-    /// Objects that cannot be converted would belong to these, too. They are left out: any policy may meet one, and within
-    /// an API server's own versions nothing fails to convert.
+    /// Objects that cannot be converted would be such errors, too. They are left out: any policy may meet one, and among an API
+    /// server's own versions every conversion succeeds.
     #[must_use]
     pub fn may_deny(&self, bindings: &[Binding]) -> bool {
         let denies = |binding: &Binding| binding.actions.contains(&Enforcement::Deny);

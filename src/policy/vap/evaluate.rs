@@ -22,10 +22,10 @@ const ANNOTATIONS_BUDGET: (Purse, u64) = (Purse::Annotations, 10_000_000);
 /// Bytes that a message expression may give.
 const MAX_MESSAGE: usize = 5 * 1024;
 
-/// Why it is not known whether match conditions hold.
+/// Why it is unknown whether match conditions hold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConditionsError {
-    /// The objects of the request are to be seen in another version, which they cannot be had in.
+    /// The objects of the request cannot be converted to the version that the policy matches.
     #[error(transparent)]
     Conversion(HostError),
     #[error(transparent)]
@@ -38,7 +38,7 @@ pub enum ConditionsError {
 /// What an evaluation found.
 #[derive(Debug, Default)]
 pub(super) struct Evaluation {
-    /// Which condition kept the rules from being asked.
+    /// The condition that prevented the evaluation of the rules.
     pub(super) skipped: Option<Skipped>,
     /// Empty when that is so.
     pub(super) verdicts: Vec<Verdict>,
@@ -119,8 +119,8 @@ fn validations<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Vec<Verdict
     Ok(verdicts)
 }
 
-/// Puts computed messages in the place of those that are written. Those of validations that hold are computed as well:
-/// their cost counts all the same. A message expression that fails, or gives no usable text, changes nothing.
+/// Replaces literal messages by the results of message expressions. Those of validations that hold are evaluated too, since their cost
+/// counts anyway. A message expression that fails, or returns no usable string, changes nothing.
 fn compute_messages<'a>(
     policy: &'a Policy,
     inputs: Inputs<'a>,

@@ -8,7 +8,7 @@ use super::types;
 use crate::deadline::checkpoint;
 use crate::release::{self, FOLLOWED};
 
-/// What an expression is for, which decides what it must evaluate to, and whether it may ask the authorizer.
+/// The role of an expression, which determines its result type and whether it may use the authorizer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Role {
     Condition,
@@ -27,19 +27,19 @@ pub(super) enum Patch {
     Operations,
 }
 
-/// An expression that is refused.
+/// Why an expression is rejected.
 #[derive(Debug)]
 pub(super) enum CompileError {
     /// It does not parse, check, or evaluate to the right type.
     Invalid(String),
-    /// It cannot be made a program.
+    /// It cannot be compiled to a program.
     Internal(String),
 }
 
 /// A compiled expression with its text.
 #[derive(Clone, Debug)]
 pub(super) struct Expression {
-    /// Where it stands in the policy.
+    /// Its path in the policy.
     pub(super) path: String,
     pub(super) text: String,
     pub(super) program: Program,
@@ -48,7 +48,7 @@ pub(super) struct Expression {
     pub(super) uses_namespace: bool,
     /// Whether it names the request.
     pub(super) uses_request: bool,
-    /// What the program's slots stand for.
+    /// The names of the program's slots.
     names: Box<[Option<Name>]>,
 }
 
@@ -72,7 +72,7 @@ pub(super) struct Compiler {
     params: Option<Type>,
     /// The variables declared so far, if expressions may use any.
     variables: Option<types::Variables>,
-    /// Those of all expressions so far.
+    /// The patterns of all expressions so far.
     patterns: PatternSum,
 }
 
@@ -100,17 +100,17 @@ impl Compiler {
         self.patterns = patterns;
     }
 
-    /// Those of the expressions, and those that they count with.
+    /// Returns the patterns of the expressions, and those that they are counted with.
     pub(super) fn into_patterns(self) -> PatternSum {
         self.patterns
     }
 
-    /// From here on expressions may use `params`, if they have a type.
+    /// Declares `params` for the following expressions, if it has a type.
     pub(super) fn declare_params(&mut self, ty: Option<Type>) {
         self.params = ty;
     }
 
-    /// From here on expressions may use `variables`.
+    /// Declares `variables` for the following expressions.
     pub(super) fn declare_variables(&mut self) {
         self.variables.get_or_insert_default();
     }
@@ -146,7 +146,8 @@ impl Compiler {
         Ok(checked.output_type().clone())
     }
 
-    /// What an expression that is being written may name, on objects of the type `object`; whether it `asks` the authorizer.
+    /// Returns the environment for an unfinished expression, on objects of the type `object`; `asks` says whether it may use the
+    /// authorizer.
     pub(super) fn written(&self, object: &Type, asks: bool) -> Env {
         let env = self.declare(base(Mode::New, object));
         if !asks {
@@ -233,13 +234,12 @@ fn authorizer() -> Type {
 }
 
 impl Expression {
-    /// The same under the text that stands in the policy, which failures quote: it was compiled without the spaces
-    /// around it.
+    /// Returns the expression with the text as in the policy, which failures quote: it was compiled without surrounding white space.
     pub(super) fn written_as(self, text: &str) -> Self {
         Self { text: text.to_owned(), ..self }
     }
 
-    /// What `slot` of the program stands for.
+    /// Returns the name that `slot` of the program stands for.
     pub(super) fn name_of(&self, slot: Slot) -> Option<Name> {
         self.names.get(usize::from(slot.0)).copied().flatten()
     }

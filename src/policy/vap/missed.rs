@@ -1,4 +1,4 @@
-//! Explains why policies were not asked about a request, for users. Decides nothing.
+//! Explains to users why policies did not apply to a request. Has no effect on decisions.
 
 use super::binding::Binding;
 use super::params;
@@ -7,27 +7,26 @@ use crate::matching::Miss;
 use crate::request::Request;
 use crate::request::host::Host;
 
-/// A policy that was not asked, or not through one of its bindings.
+/// A policy that did not apply, or not through one of its bindings.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Missed {
     pub policy: String,
     /// The binding; absent where the policy itself does not match, or has no binding.
     pub binding: Option<String>,
-    /// The field that excludes the request: of the binding if there is one, else of the policy; empty for a policy
-    /// without bindings.
+    /// The field that excludes the request: of the binding if there is one, else of the policy; empty for a policy without bindings.
     pub field: String,
     pub reason: String,
 }
 
 impl Missed {
-    /// A policy that is not asked whatever it says.
+    /// Builds the entry of a policy that never applies.
     pub(crate) fn of_any(policy: &str, reason: &str) -> Self {
         Self { policy: policy.to_owned(), binding: None, field: String::new(), reason: reason.to_owned() }
     }
 }
 
-/// Why `policy` was not asked about `request`, once for every reason; nothing where it was, or where that could not be
-/// decided, which is an outcome of its own.
+/// Returns why `policy` did not apply to `request`, one entry per reason; empty where it did, or where matching failed, which is an
+/// outcome of its own.
 pub(crate) fn missed(
     policy: &Policy,
     bindings: &[Binding],

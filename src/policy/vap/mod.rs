@@ -1,5 +1,5 @@
-//! Admission policies and their bindings: compiled and evaluated as in kube-apiserver. Those that change objects are
-//! [`mutating`]'s; the rest of this module is about those that validate, and shared.
+//! Compiles and evaluates admission policies and their bindings as kube-apiserver does. [`mutating`] is about mutating ones; the rest
+//! of this module is about validating ones, and what both share.
 //!
 //! ```text
 //! document ──Policy::compile──► Policy  ─┐

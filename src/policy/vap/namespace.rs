@@ -1,9 +1,9 @@
-//! The Namespace of a request as expressions see it (`namespaceObject`): the fields that Kubernetes declares for
-//! policies, and no others.
+//! Represents the Namespace of a request as expressions see it (`namespaceObject`): only the fields that Kubernetes declares for
+//! policies.
 
 use serde_json::{Map, Value, json};
 
-/// What of the metadata is shown; the rest, such as managedFields, is nobody's business here.
+/// The metadata fields that are shown; others, such as managedFields, are hidden.
 const METADATA: [&str; 12] = [
     "name",
     "generateName",
@@ -19,7 +19,7 @@ const METADATA: [&str; 12] = [
     "finalizers",
 ];
 
-/// `namespace` without what is not shown; spec and status are there in any case, as in Kubernetes' own encoding.
+/// Returns `namespace` without hidden fields; spec and status are always present, as in Kubernetes' own encoding.
 pub(super) fn shown(namespace: &Value) -> Value {
     let metadata: Map<String, Value> = METADATA
         .into_iter()

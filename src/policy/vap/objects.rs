@@ -1,4 +1,4 @@
-//! The objects of a request as expressions see them, converted to the version that the policy matches.
+//! Provides the objects of a request to expressions, converted to the version that the policy matches.
 
 use admit_cel::Node;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::read::object::{self, Object};
 use crate::request::Request;
 use crate::request::host::{Host, HostError};
 
-/// The objects as expressions see them; null where there is none.
+/// The objects as expressions see them; null where absent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Objects<'a> {
     pub(super) object: Node<'a>,
@@ -51,7 +51,7 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// A document as expressions see it; null where there is none.
+/// Returns a document as expressions see it; null where absent.
 pub(super) fn node(value: Option<&Value>) -> Node<'_> {
     value.map_or(Node::Null, Node::from_json)
 }

@@ -7,7 +7,7 @@ use admit_apimachinery::names;
 use crate::read::decode::{DecodeError, Fields};
 use crate::request::GroupVersionKind;
 
-/// Reads the kind; what is wrong with it goes to `errors`.
+/// Parses the kind; what is wrong with it is added to `errors`.
 pub(super) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<GroupVersionKind, DecodeError> {
     let api_version = fields.string("apiVersion")?;
     let kind = fields.string("kind")?;

@@ -14,7 +14,7 @@ use crate::request::host::{Host, HostError, Scope};
 pub(super) enum Params {
     /// Once, without params.
     Without,
-    /// Once with each; never where there is none.
+    /// The policy is evaluated once with each; never if there is none.
     Each(Vec<Arc<Value>>),
 }
 
@@ -41,7 +41,7 @@ pub(super) enum ParamError {
     Host(#[from] HostError),
 }
 
-/// Collects the params that `binding` names. With none of them the binding is skipped.
+/// Collects the params that `binding` selects. If there is none, the binding is skipped.
 pub(super) fn collect(
     policy: &Policy,
     binding: &Binding,

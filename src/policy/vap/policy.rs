@@ -131,7 +131,7 @@ impl Policy {
         ExpressionId { origin, path: expression.path.clone() }
     }
 
-    /// How many rules the policy has: validations and audit annotations.
+    /// Returns the number of validations and audit annotations.
     pub fn rule_count(&self) -> usize {
         self.validations.len().saturating_add(self.audit_annotations.len())
     }
@@ -175,7 +175,7 @@ impl FailurePolicy {
     }
 }
 
-/// Reads a document field by field. A part that cannot be used is left out and told in `errors`.
+/// Parses a document field by field. A part that is invalid is left out and reported in `errors`.
 #[derive(Default)]
 pub(super) struct Reader {
     pub(super) errors: FieldErrors,
@@ -188,7 +188,7 @@ impl Reader {
         Self { stored, ..Self::default() }
     }
 
-    /// What `read` makes of a document; all mistakes in it where there are any.
+    /// Returns the result of `read` on a document, or all errors in the document.
     pub(super) fn reading<T>(
         mut self,
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
@@ -214,8 +214,8 @@ impl Reader {
         })
     }
 
-    /// What policies of both kinds have, in the order in which a server tells what is wrong with it; and the rest of the
-    /// specification.
+    /// Parses the fields that both kinds of policies have, in the order in which a server reports errors; returns them with the rest of
+    /// the specification.
     pub(super) fn common<'d>(
         &mut self,
         document: &Fields<'d>,
@@ -231,7 +231,7 @@ impl Reader {
         }
         let conditions = self.conditions(&spec)?;
         if is_mutating {
-            // Those of a mutation are declared even where there are none.
+            // For mutations `variables` is declared even if there are none.
             self.compiler.declare_variables();
         }
         let variables = self.variables(&spec)?;
@@ -268,7 +268,7 @@ impl Reader {
         Ok(Policy { validations, audit_annotations, ..common })
     }
 
-    /// Expressions may use params if there is a kind of them.
+    /// Declares `params` for expressions if there is a param kind.
     fn param_kind(&mut self, spec: &Fields<'_>) -> Result<Option<GroupVersionKind>, DecodeError> {
         let kind = spec
             .optional_object("paramKind")?
@@ -313,7 +313,7 @@ impl Reader {
             return Ok(None);
         }
         let expression = self.expression(Role::Variable, &path, &text);
-        // One that does not compile is still declared, so that its users are not blamed for it.
+        // A variable that does not compile is still declared, so that expressions using it have no further error.
         self.compiler.declare_variable(&name, expression.as_ref().map(|expression| &expression.output));
         Ok(expression.map(|expression| Variable { name, expression }))
     }
@@ -383,7 +383,7 @@ impl Reader {
         self.shown_as(text, role, path, text)
     }
 
-    /// Compiles `text`, which complaints show as it was `written`.
+    /// Compiles `text`, with `written` as the text that errors show.
     pub(super) fn shown_as(
         &mut self,
         written: &str,

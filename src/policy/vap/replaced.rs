@@ -1,11 +1,11 @@
-//! A policy with another text in the place of one of its expressions, and nothing else compiled anew.
+//! Replaces one expression of a compiled policy, and compiles only that one.
 
 use admit_cel::{Mode, PatternSum, Type};
 
 use super::expression::{Compiler, Expression, Role};
 use super::policy::Policy;
 
-/// An expression of a policy, by what it is for and its number among those.
+/// An expression of a policy, by role and index.
 #[derive(Clone, Copy)]
 struct Place {
     role: Role,
@@ -13,11 +13,11 @@ struct Place {
 }
 
 impl Policy {
-    /// The same policy with `text` as the expression at `path`, as if the whole document had been compiled.
+    /// Returns the policy with `text` as the expression at `path`, as if the whole document had been compiled.
     ///
-    /// None where there is no expression, and where more than it has to be looked at to know what becomes of the policy: the
-    /// text does not compile, has spaces around it, has patterns, which count with those of the others, or gives a variable
-    /// another type, which its users see.
+    /// None if there is no such expression, or if the result depends on more than it: the text does not compile, has surrounding white
+    /// space, has patterns, which are counted together with the others', or changes the type of a variable, which other expressions
+    /// use.
     pub(crate) fn with_expression(&self, path: &str, text: &str) -> Option<Self> {
         let place = self.place(path)?;
         if text.is_empty() || text.trim() != text || self.is_mutating {
@@ -69,7 +69,7 @@ impl Policy {
         }
     }
 
-    /// A compiler that has declared what expressions there may use.
+    /// Returns a compiler with the declarations for expressions at that place.
     fn compiler_at(&self, place: Place) -> Compiler {
         let mut compiler = Compiler::default();
         compiler.declare_params(self.param_kind.is_some().then_some(Type::Dyn));

@@ -1,4 +1,4 @@
-//! The `request` variable: an AdmissionRequest as expressions see it.
+//! Provides the `request` variable: an AdmissionRequest as expressions see it.
 
 use std::borrow::Cow;
 
@@ -36,8 +36,8 @@ pub(super) fn request_value(request: &Request<'_>, matched: &Matched<'_>) -> Val
     Value::Object(fields)
 }
 
-/// The same as conditions see it: the kind is that of the match, and the resource the one that was asked for
-/// (apiserver `pkg/admission/plugin/webhook/matchconditions/matcher.go`).
+/// Builds `request` for match conditions: the kind is that of the match, and the resource that of the request (apiserver
+/// `pkg/admission/plugin/webhook/matchconditions/matcher.go`).
 pub(super) fn condition_request_value(request: &Request<'_>, matched: &Matched<'_>) -> Value {
     let resource = Cow::Borrowed(&request.resource);
     request_value(request, &Matched { resource, kind: matched.kind.clone() })
@@ -52,7 +52,7 @@ fn resource_value(resource: &GroupVersionResource) -> Value {
 }
 
 fn texts<const N: usize>(fields: [(&str, &String); N]) -> Value {
-    // In a map of its size, since every request has four of them.
+    // Allocated with its final size, since every request has four of them.
     let mut map = Map::with_capacity(N);
     map.extend(fields.map(|(key, text)| (key.to_owned(), Value::from(text.as_str()))));
     Value::Object(map)

@@ -1,5 +1,5 @@
-//! What the expressions of a policy, and the conditions of a webhook, may name, and of which types: for editors, so also of one
-//! that is being written and would be refused.
+//! Lists the variables, with types, that expressions of a policy or conditions of a webhook may use. Editors use it, so it also works
+//! for a policy that is incomplete and would be rejected.
 
 use admit_cel::{Env, Extra, Type};
 use serde_json::Value;
@@ -13,16 +13,16 @@ const MAX_KINDS: usize = 10;
 /// Variables that are looked at.
 const MAX_VARIABLES: usize = 1_000;
 
-/// What an expression is for, which decides what it may name.
+/// The role of an expression, which determines the names that it may use.
 ///
 /// [`PolicyScope`] has an example.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PolicyPart {
-    /// It decides whether a policy or a webhook is asked: before there are variables.
+    /// A match condition of a policy or a webhook, without variables.
     Condition,
     /// It is a rule, the value of a variable, or an annotation.
     Rule,
-    /// It makes a message, and asks no authorizer.
+    /// A message expression, which may not use the authorizer.
     Message,
     /// It makes a patch.
     Patch,
@@ -59,12 +59,12 @@ pub struct PolicyScope {
     kinds: Vec<(GroupVersionKind, Option<Type>)>,
     params: Option<GroupVersionKind>,
     params_type: Option<Type>,
-    /// With their expressions.
+    /// The variables with their expressions.
     variables: Option<Vec<(String, String)>>,
 }
 
 impl PolicyScope {
-    /// Of the expressions behind as many of its variables; behind all of them where none is said.
+    /// Returns the scope of expressions after the first `before` variables; after all of them if None.
     #[must_use]
     pub fn of(document: &Value, before: Option<usize>, types: &dyn Types) -> Self {
         let spec = document.get("spec").unwrap_or(&Value::Null);
@@ -83,14 +83,14 @@ impl PolicyScope {
         Self { kinds, params, params_type, variables }
     }
 
-    /// Of the conditions of a webhook.
+    /// Returns the scope of a webhook's conditions.
     #[must_use]
     pub fn of_webhook(webhook: &Value, types: &dyn Types) -> Self {
         let kinds = kinds(webhook.get("rules"), types);
         Self { kinds, params: None, params_type: None, variables: None }
     }
 
-    /// The kinds that the policy names without wildcards, with their types where these are known.
+    /// Returns the kinds that the policy names without wildcards, with their types if known.
     #[must_use]
     pub fn kinds(&self) -> &[(GroupVersionKind, Option<Type>)] {
         &self.kinds

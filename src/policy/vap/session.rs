@@ -29,7 +29,7 @@ pub(super) struct Inputs<'a> {
     pub(super) condition_request: Node<'a>,
     pub(super) params: Node<'a>,
     pub(super) namespace: Node<'a>,
-    /// Absent where expressions may not ask.
+    /// The authorizer; None where expressions may not use it.
     pub(super) authorizer: Option<&'a HostAuthorizer<'a>>,
     pub(super) eval: EvalOptions<'a>,
 }
@@ -40,7 +40,7 @@ pub(super) enum Answer {
     Null,
     Bool(bool),
     Text(String),
-    /// Of another type, by its name.
+    /// A value of another type, by its name.
     Other(String),
 }
 
@@ -49,7 +49,7 @@ pub(super) enum Answer {
 #[error("validation failed due to running out of cost budget, no further validation rules will be run")]
 pub struct OutOfBudget;
 
-/// An expression of a policy that came to no answer, in Kubernetes' words.
+/// An expression of a policy that failed, in Kubernetes' words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("expression '{expression}' resulted in error: {error}")]
 pub struct ExpressionError {
@@ -58,8 +58,8 @@ pub struct ExpressionError {
     pub error: EvalError,
 }
 
-/// Evaluates expressions of one policy on the same documents, with one budget. Variables are evaluated at first use
-/// and kept for the session; their cost is paid by the expression that asked first.
+/// Evaluates expressions of one policy on the same documents, with one cost budget. Variables are evaluated at first use and kept for
+/// the session; the expression that uses one first pays its cost.
 #[derive(Debug)]
 pub(super) struct Session<'a> {
     scope: &'a Scope<'a>,
@@ -73,7 +73,7 @@ impl<'a> Session<'a> {
         Self { scope: Scope::new(policy, inputs), purse, limit: budget, remaining: budget }
     }
 
-    /// Other expressions, on what is left of the budget.
+    /// Starts a session for other expressions with the rest of the budget.
     pub(super) fn then(&self, policy: &'a Policy, inputs: Inputs<'a>) -> Self {
         Self { scope: Scope::new(policy, inputs), ..*self }
     }
@@ -130,13 +130,13 @@ struct Scope<'a> {
     policy: &'a Policy,
     inputs: Inputs<'a>,
     own: OnceCell<&'a Self>,
-    /// By position in the policy's list.
+    /// The values, by position in the policy's list.
     values: &'a [Cell<Option<Memo<'a>>>],
     /// Cost of variables evaluated since it was last taken.
     variables_cost: Cell<u64>,
 }
 
-/// A variable's value, or the text of its failure. Both live in the arena, so that nothing is left to drop.
+/// A variable's value, or its error message. Both are in the arena, so nothing needs to be dropped.
 type Memo<'a> = Result<Value<'a>, &'a str>;
 
 impl<'a> Scope<'a> {
@@ -173,11 +173,11 @@ impl<'a> Scope<'a> {
     }
 
     fn variable(&'a self, name: &str) -> Option<Result<Value<'a>, EvalError>> {
-        // Of two variables of one name the later counts.
+        // Of two variables with one name the later counts.
         let position = self.policy.variables.iter().rposition(|variable| variable.name == name)?;
         let (variable, cell) = (self.policy.variables.get(position)?, self.values.get(position)?);
         let memo = cell.get().unwrap_or_else(|| {
-            // Of two variables of one name, the later may name the earlier, which is hidden by it: itself, that is.
+            // In the later of two variables with one name, the name refers to itself, not to the earlier one.
             let arena = self.inputs.arena;
             cell.set(Some(Err(arena.alloc_str(&format!("composited variable \"{name}\" refers to itself")))));
             // Each variable may need the one before it, in a chain as long as a policy can be.

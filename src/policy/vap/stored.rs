@@ -1,6 +1,5 @@
-//! Determines which expressions were already stored before an update. These may use what new ones may not: every
-//! release understands more than it accepts in new objects, so that an older server beside it can read all that is
-//! stored.
+//! Determines which expressions were already stored before an update. These may use features that new ones may not: every release
+//! understands more than it accepts in new objects, so that an older server in the same cluster can read everything that is stored.
 //!
 //! The counterpart of `preexistingExpressions` in Kubernetes' validation: texts are compared, whatever their place.
 
@@ -19,7 +18,7 @@ pub(crate) enum Stored {
     None,
     /// The whole document was read from where it is stored.
     All,
-    /// Those of the document that is to be replaced.
+    /// The expressions of the document that is to be replaced.
     Of(Box<Expressions>),
 }
 
@@ -33,7 +32,7 @@ pub(crate) struct Expressions {
 }
 
 impl Stored {
-    /// Those of a policy.
+    /// Collects the expressions of a policy.
     pub(super) fn of_policy(document: &Value) -> Self {
         let all =
             |list, field| texts(document.pointer("/spec").and_then(|spec| spec.get(list)), field).collect();

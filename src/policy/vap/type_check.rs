@@ -53,7 +53,7 @@ pub trait Types {
     /// The kinds that are served as `resource`.
     fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind>;
 
-    /// The type of objects of `kind`; none where no schema of it is known.
+    /// Returns the type of objects of `kind`; None where no schema of it is known.
     fn type_of(&self, kind: &GroupVersionKind) -> Option<Type>;
 
     /// Every resource that is built in, by group; of these groups nothing else is a resource.
@@ -67,7 +67,7 @@ pub trait Types {
 pub struct TypeWarning {
     /// `spec.validations[0].expression`.
     pub field: String,
-    /// For each kind that it does not fit, the kind and the whole text of the compiler.
+    /// For each kind with an error, the kind and the compiler's full message.
     pub warning: String,
 }
 
@@ -120,7 +120,7 @@ impl Policy {
     }
 }
 
-/// In order of group, version and kind.
+/// Returns the kinds in order of group, version and kind.
 fn kinds(rules: &[Rule], types: &dyn Types) -> Vec<GroupVersionKind> {
     let mut found: Vec<GroupVersionKind> = Vec::new();
     'rules: for rule in rules {

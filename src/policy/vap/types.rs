@@ -1,4 +1,4 @@
-//! The declared types of the variables of policies: `request`, `namespaceObject`, `variables`.
+//! Declares the types of the variables of policies: `request`, `namespaceObject`, `variables`.
 //!
 //! The values themselves are plain documents; `object`, `oldObject` and `params` have no declared type.
 
@@ -114,7 +114,7 @@ impl Variables {
     }
 }
 
-/// How a variable of the type `ty` is declared: scalars, lists and maps keep their types, all else is dynamic.
+/// Returns the declaration of a variable of type `ty`: scalars, lists and maps keep their types, everything else is dynamic.
 fn declared_as(ty: &Type) -> DeclType {
     match ty {
         Type::Bool

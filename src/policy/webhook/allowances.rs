@@ -14,7 +14,7 @@ use crate::vap::Stored;
 
 pub(super) struct Allowances {
     pub(super) side_effects: bool,
-    /// None of the versions need be known here.
+    /// Whether all review versions may be unknown.
     pub(super) unknown_review_versions: bool,
     pub(super) duplicate_names: bool,
     label_values: LabelValues,
@@ -22,7 +22,7 @@ pub(super) struct Allowances {
 }
 
 impl Allowances {
-    /// For what is new.
+    /// Returns the allowances for a new object: none.
     pub(super) fn none() -> Self {
         Self {
             side_effects: false,
@@ -33,7 +33,7 @@ impl Allowances {
         }
     }
 
-    /// For what is read from where it is stored.
+    /// Returns the allowances for an object read from storage: all.
     pub(super) fn all() -> Self {
         Self {
             side_effects: true,
@@ -44,7 +44,7 @@ impl Allowances {
         }
     }
 
-    /// For what is to replace `stored`.
+    /// Returns the allowances for the update of `stored`.
     pub(super) fn of(stored: &Value) -> Self {
         let webhooks = || stored.get("webhooks").and_then(Value::as_array).into_iter().flatten();
         let text = |webhook: &Value, field| {

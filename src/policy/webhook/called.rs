@@ -1,4 +1,4 @@
-//! Which webhooks are called for a request: their rules, selectors and match conditions, decided without calling any.
+//! Determines which webhooks are called for a request from their rules, selectors and match conditions, without calling any.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::pointer;
@@ -12,8 +12,7 @@ use crate::report::recording::{Expression, Origin};
 use crate::request::Request;
 use crate::request::host::Host;
 
-/// The webhooks of configurations, in the order in which a server asks them: those that change objects before those that
-/// validate, and of each kind by the names of configurations.
+/// The webhooks of configurations, in calling order: mutating before validating ones, and each kind by the names of configurations.
 ///
 /// ```
 /// use admit_policy::webhook::{Called, Webhooks};
@@ -67,7 +66,7 @@ struct Hook {
     webhook: Webhook,
 }
 
-/// What becomes of one webhook. [`Webhooks`] has an example.
+/// What happens to one webhook. [`Webhooks`] has an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
     pub kind: Kind,
@@ -95,7 +94,7 @@ pub enum Called {
     },
     /// A match condition has no value, and `failurePolicy` is `Ignore`.
     Ignored(String),
-    /// A match condition has no value, or nobody knows whether it matches: the request is refused.
+    /// A match condition fails, or matching does: the request is rejected.
     Refused(String),
 }
 
@@ -112,7 +111,7 @@ impl Called {
         }
     }
 
-    /// What is said of a condition without value.
+    /// Returns the error message of a condition that fails.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
         match self {
@@ -123,10 +122,10 @@ impl Called {
 }
 
 impl Webhooks {
-    /// Compiles the webhook configurations among documents; others are passed over.
+    /// Compiles the webhook configurations among documents; others are skipped.
     ///
     /// # Errors
-    /// Everything that is wrong with one of them.
+    /// All errors in the first invalid configuration.
     pub fn compile<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Result<Self, Vec<FieldError>> {
         let mut hooks = Vec::new();
         for document in documents {
@@ -151,7 +150,7 @@ impl Webhooks {
         Ok(Self(hooks))
     }
 
-    /// Whether there is none.
+    /// Reports whether there are no webhooks.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -163,14 +162,15 @@ impl Webhooks {
         self.0.iter().flat_map(|hook| hook.webhook.conditions.expressions()).collect()
     }
 
-    /// Of each webhook why rules or selectors leave the request out, with fields below the webhook; nothing where they do not.
+    /// Returns for each webhook why its rules or selectors exclude the request, with field paths relative to the webhook; empty where
+    /// they do not.
     #[must_use]
     pub fn misses(&self, request: &Request<'_>, host: &dyn Host) -> Vec<Vec<Miss>> {
         self.0.iter().map(|hook| hook.misses(request, host)).collect()
     }
 
-    /// What becomes of each webhook. The request is one as webhooks see it: after policies changed its object. What webhooks
-    /// themselves make of it is not known.
+    /// Returns what happens to each webhook. The request must be in the form that webhooks see, after mutating policies. Changes by
+    /// webhooks themselves are unknown.
     #[must_use]
     pub fn ask(&self, request: &Request<'_>, host: &dyn Host, options: EvalOptions<'_>) -> Vec<Turn> {
         let turn = |hook: &Hook| Turn {

@@ -1,8 +1,7 @@
-//! Validating- and MutatingWebhookConfigurations: parsed and validated with kube-apiserver's messages about each
-//! field. Calling the webhooks is left to servers.
+//! Parses and validates Validating- and MutatingWebhookConfigurations, with kube-apiserver's messages about each field. Calling the
+//! webhooks is left to servers.
 //!
-//! Which requests a webhook is called for is decided by `matching`, and its conditions are compiled like those of
-//! policies.
+//! `matching` decides for which requests a webhook is called, and its conditions are compiled like those of policies.
 
 mod allowances;
 mod called;
@@ -25,7 +24,7 @@ use crate::vap::{FailurePolicy, MatchConditions};
 
 /// Versions of AdmissionReview that a webhook may understand.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
-/// Side effects that do not stand in the way of a dry run.
+/// Side effects that are compatible with a dry run.
 const NO_SIDE_EFFECTS: [&str; 2] = ["None", "NoneOnDryRun"];
 const SIDE_EFFECTS: [&str; 4] = ["None", "NoneOnDryRun", "Some", "Unknown"];
 const DEFAULT_TIMEOUT_SECONDS: i64 = 10;
@@ -40,11 +39,11 @@ pub enum Kind {
 /// A compiled configuration. [`Webhook`] has an example of an update.
 #[derive(Debug)]
 pub struct Configuration {
-    /// In the order of the document.
+    /// The webhooks, in the order of the document.
     pub webhooks: Vec<Webhook>,
 }
 
-/// One webhook of a configuration, defaults filled in.
+/// A webhook of a configuration, with defaults.
 ///
 /// ```
 /// use admit_policy::webhook::{Configuration, Kind, Webhook};
@@ -70,9 +69,9 @@ pub struct Webhook {
     pub ca_bundle: String,
     pub timeout_seconds: i64,
     pub failure_policy: FailurePolicy,
-    /// Whether asking changes something even in a dry run.
+    /// Whether a call has side effects even in a dry run.
     pub has_side_effects: bool,
-    /// Whether the webhook wants to see what webhooks after it changed.
+    /// Whether the webhook is called again after later changes (`reinvocationPolicy: IfNeeded`).
     pub reinvoked: bool,
     pub review_versions: Vec<String>,
     /// The rules and selectors; a webhook without rules is never called.
@@ -108,10 +107,10 @@ impl Configuration {
         Reader::new(kind, Allowances::none()).compile(document)
     }
 
-    /// Compiles a configuration that is to replace `stored`: what is refused by newer rules may stay where it was.
+    /// Compiles a configuration that replaces `stored`: values that newer checks reject are tolerated where they were stored.
     ///
     /// # Errors
-    /// As of [`Self::compile`].
+    /// As [`Self::compile`].
     pub fn compile_update(kind: Kind, document: &Value, stored: &Value) -> Result<Self, Vec<FieldError>> {
         Reader::new(kind, Allowances::of(stored)).compile(document)
     }
@@ -170,7 +169,7 @@ impl Reader {
         Ok(webhooks)
     }
 
-    /// `None` when it has no address to ask at, or its conditions do not compile.
+    /// Returns `None` if it has no valid address, or its conditions do not compile.
     fn webhook(&mut self, fields: &Fields<'_>, document: &Value) -> Result<Option<Webhook>, DecodeError> {
         let name = fields.string("name")?;
         self.name(&fields.path_of("name"), &name);

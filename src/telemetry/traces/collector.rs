@@ -1,5 +1,5 @@
-//! The way to a collector: HTTP/1.1 over connections that are kept, with or without TLS, on the process's own runtime. The
-//! exporter that calls has a thread of its own, and no runtime.
+//! Sends traces to a collector: with HTTP/1.1 over persistent connections, with or without TLS, on the process' runtime. The
+//! exporter that calls it has a thread of its own, and no runtime.
 
 use std::error::Error;
 use std::future::Future;
@@ -20,9 +20,9 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// How long one delivery may take.
+/// The time limit of one delivery.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of a collector's answer: a word about what it did not take.
+/// The largest response of a collector in bytes: it says what was rejected.
 const MAX_ANSWER: usize = 64 * 1024;
 
 #[derive(Clone, Debug)]
@@ -30,15 +30,15 @@ pub(super) struct Collector {
     client: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     runtime: Handle,
     url: Arc<str>,
-    /// Whether the last delivery came to nothing: told once, not with every batch.
+    /// Whether the last delivery failed, so that this is logged once and not for every batch.
     away: Arc<AtomicBool>,
 }
 
 impl Collector {
-    /// For the current runtime.
+    /// Creates a client that uses the current runtime.
     ///
     /// # Errors
-    /// When the process cannot speak TLS.
+    /// When TLS cannot be set up.
     pub(super) fn new(url: &str) -> Result<Self, rustls::Error> {
         let mut roots = RootCertStore::empty();
         if url.starts_with("https:") {
@@ -63,7 +63,7 @@ impl Collector {
         Ok(Response::from_parts(head, body))
     }
 
-    /// Says when the collector goes away, and when it is back.
+    /// Logs when the collector becomes unavailable, and when it is back.
     fn tell(&self, delivered: &Result<Response<Bytes>, HttpError>) {
         let trouble = match delivered {
             Ok(response) if response.status().is_success() => None,
@@ -81,7 +81,7 @@ impl Collector {
     }
 }
 
-/// The cause that the others only pass on.
+/// Returns the root cause, which other errors only pass on.
 fn innermost(error: &dyn Error) -> String {
     let mut error = error;
     while let Some(source) = error.source() {

@@ -1,7 +1,7 @@
-//! Traces, for operators who ask for them: a span for each review, sent to an OpenTelemetry collector by OTLP over HTTP.
+//! Traces reviews on request: sends a span for each review to an OpenTelemetry collector with OTLP over HTTP.
 //!
-//! API servers that trace name their own span in the request; ours continues it, and keeps to their choice of what is
-//! sampled. Without a collector nothing of this runs.
+//! API servers with tracing send the id of their span in the request; the review's span continues it, and follows their sampling
+//! decision. Without a collector nothing of this runs.
 
 mod collector;
 
@@ -20,9 +20,9 @@ use thiserror::Error;
 
 use self::collector::Collector;
 
-/// Where a collector takes traces, below its address.
+/// The path below the collector's address.
 const ROUTE: &str = "/v1/traces";
-/// How long the last spans may take to be delivered when the process ends.
+/// The time limit for delivering the last spans when the process ends.
 const LAST: Duration = Duration::from_secs(2);
 
 /// Why no traces can be sent.
@@ -34,19 +34,19 @@ pub enum TracesError {
     Exporter(#[from] ExporterBuildError),
 }
 
-/// Makes spans, or nothing at all; clones share the way to the collector.
+/// Creates spans, or does nothing; clones share the connection to the collector.
 #[derive(Clone, Debug, Default)]
 pub struct Traces(Option<(SdkTracerProvider, SdkTracer)>);
 
-/// The span of one review; ends with the value.
+/// The span of one review; ends when this is dropped.
 #[derive(Debug)]
 pub struct Trace(Option<Span>);
 
 impl Traces {
-    /// Spans go to the collector at `endpoint`. Must be called on the runtime that is to carry them.
+    /// Sends spans to the collector at `endpoint`. Must be called on the runtime that sends them.
     ///
     /// # Errors
-    /// When `endpoint` is no URL of a collector.
+    /// When `endpoint` is not a URL of a collector.
     pub fn to(endpoint: &str) -> Result<Self, TracesError> {
         let not_one = || TracesError::Endpoint(endpoint.to_owned());
         let uri: Uri = endpoint.parse().map_err(|_| not_one())?;
@@ -69,7 +69,7 @@ impl Traces {
         Ok(Self(Some((provider, tracer))))
     }
 
-    /// Begins the span of a request with these headers.
+    /// Starts the span of a request with these headers.
     #[must_use]
     pub fn begin(&self, route: &'static str, headers: &HeaderMap) -> Trace {
         Trace(self.0.as_ref().map(|(_, tracer)| {
@@ -80,7 +80,7 @@ impl Traces {
         }))
     }
 
-    /// Delivers what has not been delivered yet, and ends. Blocks.
+    /// Delivers the remaining spans, and ends. Blocks.
     pub fn finish(self) {
         if let Some((provider, _)) = self.0
             && let Err(error) = provider.shutdown_with_timeout(LAST)
@@ -91,7 +91,7 @@ impl Traces {
 }
 
 impl Trace {
-    /// Whether anybody will see it.
+    /// Whether the span is recorded.
     #[must_use]
     pub fn is_recorded(&self) -> bool {
         self.0.as_ref().is_some_and(opentelemetry::trace::Span::is_recording)
@@ -103,7 +103,7 @@ impl Trace {
         }
     }
 
-    /// The request was answered, but not as it should have been.
+    /// Marks the span as failed: the request was answered with an error.
     pub fn failed(&mut self, why: &'static str) {
         if let Some(span) = &mut self.0 {
             span.set_status(Status::error(why));

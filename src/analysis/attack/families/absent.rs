@@ -1,7 +1,7 @@
-//! A field left out, empty, null or written out, to the same effect.
+//! Family `absent`: omits a field, leaves it empty or null, or writes it out, with the same effect.
 //!
-//! It reaches the same by what the type says: a field that cannot be absent is empty when it is left out; an empty list, map or
-//! object says no more than none; and of some fields it is known which value leaving them out has the effect of.
+//! The field's type says that the effect is the same: an omitted non-pointer field is empty; an empty list, map or object means the
+//! same as none; and for some fields the default is known.
 
 use admit_policy::FieldType;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
         Some(value) => {
             let same = kind.at(&path.pattern()).and_then(|(_, field)| field?.absent.as_ref());
             let is_default = same == Some(value);
-            // An item of a list that says nothing is an item all the same.
+            // An empty list item still counts as an item.
             let is_item = matches!(path.0.last(), Some(Step::At(_)));
             let is_empty = !is_item && is_nothing(value);
             if is_default || is_empty {
@@ -65,7 +65,7 @@ fn without(scene: &Scene<'_>, path: &Path, what: &str) -> Option<Neighbour> {
     }
     let ask = scene.base.with(object);
     let judged = scene.judge.ask(&ask);
-    // What the server fills in again is no absence.
+    // A field that the server defaults again is not absent.
     let is_gone = judged.object.as_ref().is_some_and(|object| path.get(object).is_none());
     (is_gone && of(&judged) == Answer::Admitted).then(|| Neighbour {
         family: Family::Absent,
@@ -76,7 +76,7 @@ fn without(scene: &Scene<'_>, path: &Path, what: &str) -> Option<Neighbour> {
     })
 }
 
-/// A value whose absence has the same effect may be left out with what it alone stands in.
+/// If the denied value equals the default, its parent may be omitted when it contains nothing else.
 fn outer_of_default(scene: &Scene<'_>, kind: Kind<'_>) -> Option<(usize, Value)> {
     let path = &scene.offence.path;
     let same = kind.at(&path.pattern()).and_then(|(_, field)| field?.absent.as_ref())?;
@@ -87,7 +87,7 @@ fn outer_of_default(scene: &Scene<'_>, kind: Kind<'_>) -> Option<(usize, Value)>
     (alone && matches!(around.0.last(), Some(Step::Name(_)))).then(|| (length, value.clone()))
 }
 
-/// What may be written where something is missing, and still says nothing.
+/// Lists values to write for a missing field that have no effect.
 fn nothings(scene: &Scene<'_>, kind: Kind<'_>) -> Vec<(Value, &'static str)> {
     const EMPTY: &str = "says no more";
     let Some((of, field)) = kind.at(&scene.offence.path.pattern()) else { return Vec::new() };
@@ -112,7 +112,7 @@ fn nothings(scene: &Scene<'_>, kind: Kind<'_>) -> Vec<(Value, &'static str)> {
     values
 }
 
-/// An object around what is missing, which is there and says nothing.
+/// Adds an empty parent object around the missing field.
 fn shallow(scene: &Scene<'_>, kind: Kind<'_>) -> Option<Neighbour> {
     let path = &scene.offence.path;
     let length = (1..path.0.len()).find(|length| path.prefix(*length).get(scene.object).is_none())?;

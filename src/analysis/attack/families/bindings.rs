@@ -1,6 +1,6 @@
-//! A namespace or a name that is left out, and params that are not there.
+//! Family `bindings`: uses another namespace or name that the policy excludes, or missing params.
 //!
-//! It reaches the same where the same object is let in elsewhere: in a namespace whose labels no binding selects, under a name
+//! The effect is the same where the same object is admitted elsewhere: in a namespace whose labels no binding selects, under a name
 //! that rules exclude, or where no param is found and that is allowed.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::super::finding::Family;
 use super::super::scene::{Neighbour, Scene};
 use super::super::selectors::Requirement;
 
-/// Where nothing is that somebody made.
+/// The name of a namespace that exists in no given document.
 const ELSEWHERE: &str = "elsewhere";
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
@@ -64,7 +64,7 @@ fn elsewhere(scene: &Scene<'_>, ask: &Ask, path: String, what: String) -> Option
     })
 }
 
-/// The same request in another namespace, whose labels do not meet the demand.
+/// Returns the request in another namespace, whose labels fail the requirement.
 fn in_namespace(base: &Ask, missed: Option<&Requirement>) -> Ask {
     let label = missed.and_then(|requirement| Some((requirement.key.clone(), requirement.missed()?)));
     let name = match &label {

@@ -1,8 +1,9 @@
-//! Another connection to the same: by `attach` into the pod that `exec` is denied for, or through a service to what is behind it.
+//! Connects to the same target in another way, as by `attach` to the pod for which `exec` is denied, or through a service to its
+//! backend.
 //!
-//! It reaches the same where it leads to the same object, or where objects of another kind are asked for the same, by the type of
-//! what is asked. What is denied has to stand in its place there, too; where rules look at no object, it is the connection that is
-//! denied. A rule that names a subresource by which one connects, and not that operation, leaves it open.
+//! The effect is the same where it leads to the same object, or where another kind's connect options have the same type. The denied
+//! option must be set there too; if the rules read no object, the connection itself is what is denied. A rule that names the connecting
+//! subresource without the CONNECT operation leaves it open.
 
 use admit_policy::{Connection, GroupVersionResource, Operation, ServedKind};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use super::super::finding::Family;
 use super::super::path::Step;
 use super::super::scene::{Neighbour, Scene};
 
-/// Where objects of other kinds are looked for, if those of this kind are in no namespace.
+/// The namespace in which other kinds' objects are looked for, if the denied one is cluster-scoped.
 const NAMESPACE: &str = "default";
 
 pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
@@ -46,14 +47,14 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     }
 }
 
-/// What the denied request is about.
+/// Returns the resource of the denied request.
 fn resource<'s>(scene: &Scene<'s>) -> Option<&'s ServedKind> {
     let GroupVersionResource { group, version, resource } = &scene.base.resource;
     let all = scene.types.of_plural(resource);
     all.into_iter().find(|served| served.kind.group == *group && served.kind.version == *version)
 }
 
-/// Whether a rule of the policy speaks of a subresource, whatever is done.
+/// Reports whether a rule of the policy names a subresource, for any operation.
 fn is_named(scene: &Scene<'_>, own: &ServedKind, subresource: &str) -> bool {
     let has = |list: &[String], name: &str| list.iter().any(|one| one == "*" || one == name);
     scene.judge.policy.constraints.rules.iter().any(|rule| {
@@ -89,7 +90,7 @@ fn neighbour(
     scene.is_admitted(&ask, &scene.offence.path).then_some(Neighbour { family, path, what, ask, first: None })
 }
 
-/// The connection with all options of the denied one that it has, too; none where the denied one is denied for another.
+/// Returns the connect request with those options of the denied one that it has; `None` if it is denied for an option that it lacks.
 fn asked(scene: &Scene<'_>, kind: &ServedKind, connection: &Connection) -> Option<Ask> {
     let fields = scene.types.fields(connection.shape);
     let has = |name: &str| fields.iter().any(|field| field.name == name);

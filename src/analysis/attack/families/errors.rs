@@ -1,7 +1,6 @@
-//! An error of the policy that is passed over, because its failurePolicy is Ignore.
+//! Family `errors`: makes an expression fail, which the policy ignores because its failurePolicy is Ignore.
 //!
-//! It reaches the same where what is denied stays in its place, and an expression of the policy cannot be evaluated because of
-//! something else in the object.
+//! The effect is the same where the denied value is unchanged, and an expression fails because of something else in the object.
 
 use admit_policy::FailurePolicy;
 use serde_json::{Value, json};
@@ -10,7 +9,7 @@ use super::super::finding::Family;
 use super::super::path::{Path, expand};
 use super::super::scene::{Neighbour, Scene};
 
-/// Changes that are tried.
+/// The maximum number of changes to try.
 const MOST_TRIED: usize = 120;
 
 pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
@@ -23,7 +22,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     let mut tried = 0_usize;
     for pattern in patterns {
         let mut places = expand(pattern, scene.object);
-        // What stands around it may be missing, too.
+        // Their parents may be removed, too.
         let around: Vec<Path> = places
             .iter()
             .filter_map(|path| path.0.len().checked_sub(1).map(|length| path.prefix(length)))
@@ -49,7 +48,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     out.extend(emptied(scene));
 }
 
-/// An object without anything that can be spared, where the offence is that something is missing.
+/// Returns the object without optional fields, if the offence is a missing field.
 fn emptied(scene: &Scene<'_>) -> Option<Neighbour> {
     let own = &scene.offence.path;
     let length = own.0.len().checked_sub(1).filter(|length| scene.offence.value.is_none() && *length > 0)?;

@@ -1,7 +1,6 @@
-//! A label or an annotation that the requester sets, and that takes the object out of sight: of an objectSelector, of a match
-//! condition, or of a rule.
+//! Family `labels`: sets a label or annotation that exempts the object from an objectSelector, a match condition, or a rule.
 //!
-//! It reaches the same where what is denied stays in its place, and labels and annotations are not what is denied.
+//! The effect is the same where the denied value is unchanged and is not itself a label or annotation.
 
 use serde_json::{Value, json};
 
@@ -9,7 +8,7 @@ use super::super::finding::Family;
 use super::super::path::Path;
 use super::super::scene::{Neighbour, Scene};
 
-/// Labels of one request that are tried.
+/// The maximum number of labels to try per request.
 const MOST_TRIED: usize = 60;
 
 pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
@@ -43,7 +42,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     }
 }
 
-/// The same request with a label or annotation, or without.
+/// Returns the request with a label or annotation set or removed.
 fn marked(scene: &Scene<'_>, path: &Path, value: Option<Value>, seen_by: &str) -> Option<Neighbour> {
     let mut object = scene.object.clone();
     let what = match &value {
@@ -60,7 +59,7 @@ fn marked(scene: &Scene<'_>, path: &Path, value: Option<Value>, seen_by: &str) -
         return None;
     }
     let mut ask = scene.base.with(object);
-    // What is selected by what it was before is seen all the same.
+    // The selector also matches the old object, so the label changes there, too.
     if let (Some(old), Some(value)) = (&mut ask.old_object, value) {
         path.set(old, value);
     }

@@ -1,6 +1,6 @@
-//! The families of neighbours, a file each: from a request that is denied to requests that are admitted and reach the same.
+//! Generates neighbours: from a denied request, admitted requests with the same effect. Each family is one file.
 //!
-//! Each says in which sense they reach the same, and gives only what the engine admits.
+//! Each file's head says in which sense the effect is the same; only requests that the engine admits are returned.
 
 mod absent;
 mod bindings;
@@ -18,7 +18,7 @@ use admit_policy::Operation;
 
 use super::scene::{Neighbour, Scene};
 
-/// What one family finds.
+/// Adds what one family finds.
 type Find = fn(&Scene<'_>, &mut Vec<Neighbour>);
 
 const ALL: [Find; 11] = [
@@ -35,7 +35,7 @@ const ALL: [Find; 11] = [
     spellings::find,
 ];
 
-/// Those that can say something of a denied request: where its object does not matter, there is nothing of it to be elsewhere.
+/// Returns the families that apply to a denied request: fewer where its object does not matter.
 pub(super) fn of(scene: &Scene<'_>) -> &'static [Find] {
     match scene.base.operation {
         _ if !scene.offence.is_of_request() => &ALL,

@@ -1,8 +1,8 @@
-//! The same state by another operation: an object that is not let in is changed into what it would have been, and a change that is
-//! denied is made in two steps.
+//! Family `operations`: reaches the same state by another operation: updates an existing object instead of creating it, or splits a
+//! denied update into two.
 //!
-//! It reaches the same where the stored object has what is denied in its own place; after two steps it is the object of the denied
-//! change. To delete an object and to create it anew is another thing than to change it: of that nothing is said.
+//! The effect is the same where the stored object has the denied value in its own place; after two updates it equals the object of the
+//! denied one. Deleting and recreating an object has other effects than an update and is not tried.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::super::finding::Family;
 use super::super::path::{Path, expand};
 use super::super::scene::{Answer, Neighbour, Scene, of};
 
-/// First steps that are tried.
+/// The maximum number of first updates to try.
 const MOST_STEPS: usize = 24;
 
 pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
@@ -38,7 +38,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     }
 }
 
-/// A change that is denied, after one that takes away what the rules compare it with.
+/// Splits a denied update: the first one removes what the rules compare with.
 fn in_two_steps(scene: &Scene<'_>) -> Option<Neighbour> {
     let old = scene.base.old_object.as_ref()?;
     let places: BTreeSet<Path> =
@@ -55,7 +55,7 @@ fn in_two_steps(scene: &Scene<'_>) -> Option<Neighbour> {
         let Some(between) = judged.object.as_ref().filter(|_| of(&judged) == Answer::Admitted) else {
             continue;
         };
-        // What the server puts back was not taken away.
+        // A field that the server defaults again was not removed.
         if path.get(between).is_some_and(|there| !there.is_null()) {
             continue;
         }

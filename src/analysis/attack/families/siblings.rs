@@ -1,8 +1,7 @@
-//! The same value in another place of the same type: in another list of containers, in another probe, further back in its list.
+//! Family `siblings`: moves the value to another field of the same type: another list of containers, another probe, a later list item.
 //!
-//! It reaches the same where the whole value stands in the other place, with what is denied in it, and what is denied is gone
-//! from its own place. Of what must be there and is missing, only places count where it could be: ephemeral containers, which
-//! have no resources, need no limits.
+//! The effect is the same where the whole value is in the other field, with the denied part, and its own place is clean. For a missing
+//! required field, only places that could have the field count: ephemeral containers have no resources, so they need no limits.
 
 use serde_json::Value;
 
@@ -13,7 +12,7 @@ use super::super::scene::{Answer, Neighbour, Scene};
 use super::super::types::Kind;
 use crate::reads::EACH;
 
-/// Places that are tried for one request.
+/// The maximum number of places to try per request.
 const MOST_TRIED: usize = 120;
 
 pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
@@ -25,7 +24,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
         let own = path.prefix(length);
         let pattern = own.pattern();
         let (Some(shape), Some(value)) = (kind.shape_at(&pattern), own.get(scene.object)) else { continue };
-        // The metadata of an object is its own; and a single field says too little of what it is for.
+        // Metadata identifies the object, and a type with a single field says too little about its meaning.
         if pattern.first().is_some_and(|first| first == "metadata") || kind.fields(shape).len() < 2 {
             continue;
         }
@@ -45,7 +44,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     }
 }
 
-/// A value that is put into another place.
+/// A value that is moved to another place.
 struct Moved<'m> {
     kind: Kind<'m>,
     own: &'m Path,
@@ -82,7 +81,7 @@ impl Moved<'_> {
         None
     }
 
-    /// The object in which the offence is mended, and the value stands in the other place.
+    /// Returns the object with the offence removed from its place and the value in the other one.
     fn placed(&self, scene: &Scene<'_>, value: &Value, at: &Path) -> Option<Value> {
         let mut object = scene.offence.mended.clone();
         let mut value = value.clone();
@@ -92,7 +91,7 @@ impl Moved<'_> {
         self.target.set(&mut object, value).then_some(object)
     }
 
-    /// Items are told apart by their names.
+    /// Names identify list items, so a moved item gets its own.
     fn rename(&self, value: &mut Value, at: &Path) {
         let keys = self.kind.at(&self.target.pattern()).and_then(|(_, field)| field).map(|field| &field.keys);
         for key in keys.into_iter().flatten() {
@@ -111,7 +110,7 @@ impl Moved<'_> {
         }
     }
 
-    /// Whether what is missing could be there: else nobody could ask for it.
+    /// Reports whether the missing field could be set there: otherwise nobody could require it.
     fn could_comply(&self, scene: &Scene<'_>, ask: &Ask, at: &Path) -> bool {
         let Some(value) = self.own.get(&scene.offence.mended) else { return false };
         let Some(object) = self.placed(scene, value, at) else { return false };
@@ -120,8 +119,7 @@ impl Moved<'_> {
     }
 }
 
-/// The requests by which an object with the value in another place may come to be: as it was asked, else through what writes
-/// parts of objects.
+/// Builds the requests that may store the object: by the same operation, else through subresources that write parts of it.
 fn asks(scene: &Scene<'_>, kind: Kind<'_>, object: &Value) -> Vec<Ask> {
     let mut asks = vec![scene.base.with(object.clone())];
     let parts = kind.served.subresources.iter().filter(|name| !matches!(name.as_str(), "status" | "scale"));
@@ -129,8 +127,7 @@ fn asks(scene: &Scene<'_>, kind: Kind<'_>, object: &Value) -> Vec<Ask> {
     asks
 }
 
-/// Where a value goes that is moved from one place to those of a pattern: behind the items of a list, in the same items of lists
-/// further up.
+/// Returns the target of a move: appended to the last list of the pattern, in the same items of outer lists.
 fn target(own: &Path, pattern: &[String], object: &Value) -> Option<Path> {
     let (mut here, mut is_same) = (Path::default(), true);
     for (index, name) in pattern.iter().enumerate() {
@@ -148,7 +145,7 @@ fn target(own: &Path, pattern: &[String], object: &Value) -> Option<Path> {
         };
         here = here.child(step);
     }
-    // What is in a map has a key that nobody knows here.
+    // Map keys are unknown here.
     (!here
         .get(object)
         .is_some_and(|there| there.is_object() && pattern.last().is_some_and(|last| last == EACH)))

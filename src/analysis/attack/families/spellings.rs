@@ -1,7 +1,7 @@
-//! The same value, written otherwise: quantities in other units, images with what their short names stand for, paths with
-//! steps that lead nowhere.
+//! Family `spellings`: writes the same value differently: quantities in other units, images with their defaults written out, paths with
+//! redundant steps.
 //!
-//! It reaches the same because of what the type of the field means; other texts are compared as they are.
+//! The effect is the same because of the meaning of the field's type; all other strings are compared exactly.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::super::path::{Path, Step};
 use super::super::scene::{Answer, Neighbour, Scene, of};
 use super::super::types::Kind;
 
-/// The registry, the folder and the tag that images have without saying so.
+/// The registry, repository prefix and tag that short image names imply.
 const REGISTRY: &str = "docker.io";
 const FOLDER: &str = "library";
 const TAG: &str = "latest";
@@ -44,7 +44,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     }
 }
 
-/// The texts and numbers in a value that can be written otherwise.
+/// Finds the strings and numbers in a value that have other spellings.
 fn spelled(kind: Kind<'_>, path: &Path, value: &Value) -> Vec<(Path, Vec<Value>)> {
     let mut found = Vec::new();
     let mut open = vec![(path.clone(), value)];
@@ -73,7 +73,7 @@ fn others(kind: Kind<'_>, path: &Path, value: &Value) -> Vec<Value> {
     let Some((of, field)) = kind.at(&pattern) else { return Vec::new() };
     let text = value.as_str().unwrap_or_default();
     let name = field.map(|field| field.name.as_str()).unwrap_or_default();
-    // The shape around the field, further up where it stands in a list.
+    // Finds the type that contains the field, further up if it is a list item.
     let around = (0..pattern.len()).rev().find_map(|length| kind.shape_at(pattern.get(..length)?));
     let has =
         |field: &str| around.is_some_and(|shape| kind.fields(shape).iter().any(|own| own.name == field));
@@ -86,7 +86,7 @@ fn others(kind: Kind<'_>, path: &Path, value: &Value) -> Vec<Value> {
         FieldType::Text if name == "image" && has("imagePullPolicy") => images(text),
         FieldType::Text if name == "reference" && has("pullPolicy") => images(text),
         FieldType::Text if name == "path" && is_of("HostPathVolumeSource") => paths(text),
-        // Runtimes do not tell the case of capabilities apart.
+        // Container runtimes ignore the case of capabilities.
         FieldType::Text if is_of("Capabilities") => vec![text.to_lowercase(), text.to_uppercase()],
         _ => Vec::new(),
     };
@@ -97,13 +97,13 @@ fn others(kind: Kind<'_>, path: &Path, value: &Value) -> Vec<Value> {
     nearest.into_iter().map(Value::from).collect()
 }
 
-/// How many characters of two texts differ, from where they begin to.
+/// Counts the characters after the common prefix of two strings.
 fn distance(one: &str, other: &str) -> usize {
     let different = one.chars().zip(other.chars()).filter(|(one, other)| one != other).count();
     different.saturating_add(one.chars().count().abs_diff(other.chars().count()))
 }
 
-/// An image by its short name, with all that it stands for, and under other names of its registry.
+/// Expands a short image name, and uses other names of its registry.
 fn images(text: &str) -> Vec<String> {
     let (rest, digest) = match text.split_once('@') {
         Some((rest, digest)) => (rest, Some(digest)),
@@ -132,7 +132,7 @@ fn images(text: &str) -> Vec<String> {
         names.extend([format!("{REGISTRY}/{full}"), format!("index.docker.io/{full}")]);
     }
     let tags: Vec<Option<&str>> = match (tag, digest) {
-        // A digest alone counts.
+        // With a digest, the tag is ignored.
         (_, Some(_)) => vec![tag, None, Some(TAG)],
         (None | Some(TAG), None) => vec![None, Some(TAG)],
         (Some(tag), None) => vec![Some(tag)],
@@ -157,7 +157,7 @@ fn paths(text: &str) -> Vec<String> {
     ]
 }
 
-/// The same amount in other units.
+/// Returns the same amount in other units.
 fn quantities(value: &Value) -> Vec<Value> {
     const UNITS: [(&str, i128); 14] = [
         ("m", 1),

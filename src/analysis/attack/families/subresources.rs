@@ -1,7 +1,7 @@
-//! The same change through a subresource: as far as the server lets the field through there.
+//! Family `subresources`: makes the same change through a subresource, where the server lets it write the field.
 //!
-//! It reaches the same where the stored object has what is denied after the write, in its own place; or where the Scale of the
-//! object is the same as that of the denied one.
+//! The effect is the same where the stored object has the denied value in its own place after the write; or where the Scale of the
+//! object equals that of the denied one.
 
 use admit_policy::{Builtins, GroupVersionKind};
 use serde_json::Value;
@@ -24,7 +24,7 @@ fn written(scene: &Scene<'_>, name: &str) -> Option<Neighbour> {
     let ask = scene.base.update(scene.before(), scene.object.clone(), name);
     let judged = scene.judge.ask(&ask);
     let object = judged.object.as_ref().filter(|object| scene.offence.is_at(object, path))?;
-    // A write that leaves the object as it was reaches nothing.
+    // A write that changes nothing has no effect.
     if judged.old_object.as_ref().is_none_or(|old| scene.offence.is_at(old, path))
         || of(&judged) != Answer::Admitted
     {

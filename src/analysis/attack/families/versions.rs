@@ -1,6 +1,6 @@
-//! The same object in another version or group under which its resource is served.
+//! Family `versions`: sends the same object in another version or group that serves its resource.
 //!
-//! It reaches the same where the object, converted back, has what is denied in its own place.
+//! The effect is the same where the object, converted back, has the denied value in its own place.
 
 use admit_policy::{GroupVersionResource, Host as _, Operation};
 

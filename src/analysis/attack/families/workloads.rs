@@ -1,7 +1,7 @@
-//! The same part in an object of another kind: the pod of a Deployment in a StatefulSet.
+//! Family `workloads`: puts the same part into an object of another kind, as the pod template of a Deployment into a StatefulSet.
 //!
-//! It reaches the same where the kinds have a part of the same type, and what is denied stands in that part. What a template is
-//! for comes to be as an object of its own and is judged then, too: where that is denied, nothing gets past.
+//! The effect is the same where both kinds have a part of the same type that contains the denied value. Objects that a controller
+//! creates from a template are judged too: if those are denied, nothing is evaded.
 
 use admit_policy::{GroupVersionResource, ServedKind, init};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use super::super::scene::{Answer, Neighbour, Scene};
 use super::super::types::{Kind, Place};
 use crate::reads::EACH;
 
-/// Fields of a part that says enough of what it is for.
+/// A type with at least this many fields says enough about its meaning.
 const MANY: usize = 6;
 
 pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
@@ -32,7 +32,7 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     else {
         return;
     };
-    // Where all of them come to be as objects that are denied, it does not matter what made them.
+    // If all created objects are denied, their creator does not matter.
     let of_instance = if instance.kind == own_kind {
         Answer::Denied
     } else {
@@ -58,14 +58,14 @@ pub(super) fn find(scene: &Scene<'_>, out: &mut Vec<Neighbour>) {
     }
 }
 
-/// A part of the denied object, in which the offence stands.
+/// A part of the denied object that contains the offence.
 struct Part<'p> {
     value: &'p Value,
     shape: usize,
     length: usize,
 }
 
-/// The outermost first.
+/// Lists the parts, the outermost first.
 fn parts<'s>(scene: &'s Scene<'_>, own: Kind<'_>) -> Vec<Part<'s>> {
     let path = &scene.offence.path;
     let all = (1..path.0.len()).filter_map(|length| {
@@ -75,23 +75,23 @@ fn parts<'s>(scene: &'s Scene<'_>, own: Kind<'_>) -> Vec<Part<'s>> {
             && !pattern.iter().any(|name| name == EACH);
         let shape = own.shape_at(&pattern).filter(|_| is_part)?;
         let is_many = own.fields(shape).len() >= MANY;
-        // The metadata of a template is like that of every object.
+        // Template metadata is like that of every object.
         let is_metadata = pattern.last().is_some_and(|last| last == "metadata");
         let value =
             prefix.get(scene.object).filter(|_| (is_many || is_template(own, shape)) && !is_metadata)?;
         Some(Part { value, shape, length })
     });
-    // What stands in the object alone says nothing of others: they have no such part.
+    // An offence outside of such parts cannot exist in other kinds.
     all.collect()
 }
 
-/// A part that is like an object: with metadata and what is specified.
+/// Reports whether a part is a template: it has `metadata` and `spec`.
 fn is_template(own: Kind<'_>, shape: usize) -> bool {
     let has = |name: &str| own.fields(shape).iter().any(|field| field.name == name);
     has("metadata") && has("spec")
 }
 
-/// An object of another kind with the outermost part that it may have.
+/// Builds an object of another kind that contains the outermost part possible.
 fn made(scene: &Scene<'_>, parts: &[Part<'_>], served: &ServedKind, places: &[Place]) -> Option<(Ask, Path)> {
     parts.iter().find_map(|part| {
         let same = places
@@ -122,7 +122,7 @@ fn made(scene: &Scene<'_>, parts: &[Part<'_>], served: &ServedKind, places: &[Pl
     })
 }
 
-/// Puts the members of one map into another; where both have a text or number, one of them counts.
+/// Merges one map into another; `over_wins` decides between two scalars.
 fn overlay(under: &mut Value, over: &Value, over_wins: bool, depth: usize) {
     const DEEPEST: usize = 3;
     match (under, over) {

@@ -1,4 +1,4 @@
-//! Functions on whole numbers, which are without bound here.
+//! Builds terms of unbounded integer arithmetic.
 
 use super::{Sort, Term, Terms};
 
@@ -45,13 +45,13 @@ impl Terms {
         }
     }
 
-    /// Rounded towards zero, which is what CEL means; the solver rounds so that the rest is not negative. Nothing is said
-    /// of zero as the divisor.
+    /// Builds a quotient rounded towards zero, as CEL defines it; SMT-LIB rounds so that the remainder is not negative. Unspecified for
+    /// a zero divisor.
     pub(in crate::prove) fn quotient(&mut self, left: Term, right: Term) -> Term {
         self.towards_zero("div", left, right)
     }
 
-    /// Of the sign of the dividend.
+    /// Builds a remainder with the sign of the dividend.
     pub(in crate::prove) fn remainder(&mut self, left: Term, right: Term) -> Term {
         self.towards_zero("mod", left, right)
     }
@@ -66,7 +66,7 @@ impl Terms {
         self.ite(is_natural, direct, mirrored)
     }
 
-    /// -1, 0 or 1.
+    /// Builds the sign of a number: -1, 0 or 1.
     pub(in crate::prove) fn sign(&mut self, number: Term) -> Term {
         let (minus, zero, plus) = (self.int(-1), self.int(0), self.int(1));
         let (is_below, is_above) = (self.lt(number, zero), self.lt(zero, number));
@@ -74,7 +74,7 @@ impl Terms {
         self.ite(is_below, minus, otherwise)
     }
 
-    /// Rounded down, by a number greater than zero.
+    /// Builds a quotient rounded down, by a positive number.
     pub(in crate::prove) fn floor_quotient(&mut self, left: Term, by: i64) -> Term {
         if let (Some(left), true) = (self.known_int(left), by > 0) {
             let rounded = left.div_euclid(i128::from(by));
@@ -84,7 +84,7 @@ impl Terms {
         self.apply("div", Sort::Int, &[left, by])
     }
 
-    /// What is left when it is rounded down: of a number greater than zero, from zero on and less than it.
+    /// Builds the remainder of [`Self::floor_quotient`]: at least zero, less than `by`.
     pub(in crate::prove) fn floor_rest(&mut self, left: Term, by: i64) -> Term {
         if let (Some(left), true) = (self.known_int(left), by > 0) {
             let rest = left.rem_euclid(i128::from(by));

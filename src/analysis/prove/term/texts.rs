@@ -1,13 +1,12 @@
-//! Functions on texts, each as CEL has it where the solver's theory has the same; positions count characters.
+//! Builds terms of string functions, where CEL and the SMT-LIB theory of strings agree; positions count characters.
 
 use super::{Op, Shape, Sort, Term, Terms};
 
-/// The longest text that is put together here; a longer one is left to the solver, so that a few that are doubled again and again
-/// are few terms.
+/// The longest string concatenated at build time. The solver handles longer ones, so that repeated doubling stays cheap.
 const MOST_JOINED: usize = 64 << 10;
 
 impl Terms {
-    /// In code points.
+    /// Builds the length in code points.
     pub(in crate::prove) fn length(&mut self, text: Term) -> Term {
         match self.known_text(text).map(|text| text.chars().count()) {
             Some(count) => self.int(i128::try_from(count).unwrap_or(i128::MAX)),
@@ -65,12 +64,12 @@ impl Terms {
         self.text_test("str.contains", [text, part], |text, part| text.contains(part), [0, 1])
     }
 
-    /// Whether a text is of a regular language, given in the solver's notation.
+    /// Builds membership of a string in a regular language, given in the solver's notation.
     pub(in crate::prove) fn in_language(&mut self, text: Term, language: &str) -> Term {
         self.make(Shape::Apply(Op::InLanguage(language.into()), [text].into()))
     }
 
-    /// The characters from a position on, at most so many; none where the position is no place in the text.
+    /// Builds the substring of at most `count` characters from a position on; empty if the position is out of range.
     pub(in crate::prove) fn part(&mut self, text: Term, from: Term, count: Term) -> Term {
         if let (Some(text), Some(from), Some(count)) =
             (self.known_text(text), self.known_int(from), self.known_int(count))
@@ -85,7 +84,7 @@ impl Terms {
         self.apply("str.substr", Sort::Text, &[text, from, count])
     }
 
-    /// Where a part that is not empty is found first from a position on; -1 where it is not.
+    /// Builds the first position of a nonempty substring at or after `from`; -1 if there is none.
     pub(in crate::prove) fn position(&mut self, text: Term, part: Term, from: Term) -> Term {
         if let (Some(text), Some(part), Some(0)) =
             (self.known_text(text), self.known_text(part), self.known_int(from))
@@ -97,7 +96,7 @@ impl Terms {
         self.apply("str.indexof", Sort::Int, &[text, part, from])
     }
 
-    /// With the first occurrence of a part that is not empty replaced, or with all of them.
+    /// Builds the string with the first occurrence of a nonempty substring replaced, or all of them.
     pub(in crate::prove) fn replaced(&mut self, text: Term, parts: [Term; 2], all: bool) -> Term {
         let [old, new] = parts;
         if let (Some(text), Some(old), Some(new)) =
@@ -110,12 +109,12 @@ impl Terms {
         self.apply(if all { "str.replace_all" } else { "str.replace" }, Sort::Text, &[text, old, new])
     }
 
-    /// The number that decimal digits mean; -1 of any other text.
+    /// Builds the number that decimal digits denote; -1 for any other string.
     pub(in crate::prove) fn natural(&mut self, text: Term) -> Term {
         self.apply("str.to_int", Sort::Int, &[text])
     }
 
-    /// The decimal digits of a number that is not negative.
+    /// Builds the decimal digits of a nonnegative number.
     pub(in crate::prove) fn digits(&mut self, number: Term) -> Term {
         match self.known_int(number) {
             Some(known) if known >= 0 => self.text(&known.to_string()),

@@ -1,8 +1,8 @@
-//! Percent-encoding, which differs from part to part of a URL.
+//! Percent-encodes and -decodes the parts of a URL, which have different rules.
 
 use super::UrlProblem;
 
-/// The part of a URL a text stands in.
+/// The part of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Path,
@@ -13,12 +13,12 @@ pub(super) enum Mode {
     Fragment,
 }
 
-/// What RFC 3986 calls `sub-delims`.
+/// Whether a byte is one of RFC 3986's `sub-delims`.
 pub(super) const fn is_sub_delimiter(byte: u8) -> bool {
     matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=')
 }
 
-/// Whether a byte is written as an escape.
+/// Whether a byte is percent-encoded.
 pub(super) const fn should_escape(byte: u8, mode: Mode) -> bool {
     if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
         return false;
@@ -37,7 +37,7 @@ pub(super) const fn should_escape(byte: u8, mode: Mode) -> bool {
     }
 }
 
-/// The text with escapes where the part needs them.
+/// Percent-encodes a text for a part.
 pub(super) fn escape(bytes: &[u8], mode: Mode) -> String {
     const HEXADECIMAL: [char; 16] =
         ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
@@ -55,7 +55,7 @@ pub(super) fn escape(bytes: &[u8], mode: Mode) -> String {
     text
 }
 
-/// The bytes that a text stands for.
+/// Percent-decodes a text.
 pub(super) fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, UrlProblem> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -84,13 +84,13 @@ pub(super) fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, UrlProblem> {
     Ok(bytes)
 }
 
-/// The byte of an escape at the start; none if it is malformed or may not stand in this part.
+/// Decodes the escape at the start; None if it is malformed or not allowed in this part.
 fn read_escape(text: &[u8], mode: Mode) -> Option<u8> {
     let [b'%', high, low, ..] = text else { return None };
     let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let byte = (digit(high)? << 4_u8) | digit(low)?;
     let admitted = match mode {
-        // In a host only what is not ASCII may be escaped; an escaped percent sign introduces a zone.
+        // In a host only non-ASCII bytes may be escaped; an escaped percent sign begins a zone.
         Mode::Host => !byte.is_ascii() || byte == b'%',
         Mode::Zone => matches!(byte, b'%' | b' ') || !should_escape(byte, Mode::Host),
         Mode::Path | Mode::User | Mode::Query | Mode::Fragment => true,

@@ -1,4 +1,4 @@
-//! `net/url`: parsing, the parts of a URL, and its text.
+//! Parses and formats URLs as Go's `net/url`.
 
 mod escape;
 
@@ -7,16 +7,16 @@ use escape::{Mode, escape, is_sub_delimiter, should_escape, unescape};
 use super::netip::{self, AddressError};
 use super::quote;
 
-/// A parsed URL. Unescaped parts are bytes, since an escape may stand for any.
+/// A parsed URL. Unescaped parts are bytes, since escapes may encode any.
 #[derive(Clone, Debug, Default)]
 pub struct Url {
-    /// Lower case; empty where there is none.
+    /// The scheme in lower case; empty if there is none.
     pub scheme: String,
     opaque: String,
     user: Option<User>,
     host: Vec<u8>,
     path: Vec<u8>,
-    /// The path as written, where escaping it anew would give something else.
+    /// The path as written, if escaping it again would give another text.
     raw_path: Option<String>,
     omits_host: bool,
     force_query: bool,
@@ -31,12 +31,12 @@ struct User {
     password: Option<Vec<u8>>,
 }
 
-/// Why a text is no URL, in Go's words: `parse "a": invalid URI for request`.
+/// Why a text is not a URL, with Go's message: `parse "a": invalid URI for request`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("parse {}: {cause}", quote(.text))]
 pub struct UrlError {
     text: String,
-    /// What is wrong with it.
+    /// The cause.
     #[source]
     pub cause: UrlProblem,
 }
@@ -47,59 +47,59 @@ impl UrlError {
     }
 }
 
-/// What may be wrong with a URL.
+/// Why a URL is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlProblem {
-    /// It has a control character.
+    /// It contains a control character.
     #[error("net/url: invalid control character in URL")]
     ControlCharacter,
-    /// It is empty, and is to be that of a request.
+    /// It is empty, but must be that of a request.
     #[error("empty url")]
     Empty,
-    /// It is relative, and is to be that of a request.
+    /// It is relative, but must be that of a request.
     #[error("invalid URI for request")]
     NotForRequest,
-    /// Its path would be read as a scheme.
+    /// Its path would be parsed as a scheme.
     #[error("first path segment in URL cannot contain colon")]
     ColonInFirstSegment,
     /// It begins with a colon.
     #[error("missing protocol scheme")]
     NoScheme,
-    /// The name or the password of a user has a character that must be escaped.
+    /// The user name or the password contains a character that must be escaped.
     #[error("net/url: invalid userinfo")]
     User,
-    /// Brackets stand around something that is no IPv6 address.
+    /// The text in brackets is not an IPv6 address.
     #[error("invalid IP-literal")]
     IpLiteral,
     /// A bracket is not closed.
     #[error("missing ']' in host")]
     OpenBracket,
-    /// What stands in brackets is no address.
+    /// The text in brackets is not an address.
     #[error("invalid host: {0}")]
     Host(AddressError),
-    /// What stands after the host, from the colon on, is no port.
+    /// The text after the host, from the colon on, is not a port.
     #[error("invalid port {} after host", quote(.0))]
     Port(String),
-    /// An escape is malformed, or may not stand where it does.
+    /// An escape is malformed, or not allowed in its part.
     #[error("invalid URL escape {}", quote(.0))]
     Escape(String),
-    /// The host has a character that may not stand in it.
+    /// The host contains an invalid character.
     #[error("invalid character {} in host name", quote(.0.encode_utf8(&mut [0; 4])))]
     HostCharacter(char),
 }
 
-/// Checks a URL as one of an HTTP request: absolute, or an absolute path; a fragment is no part of it.
+/// Checks the URL of an HTTP request: absolute, or an absolute path; a fragment is not recognised.
 ///
 /// # Errors
-/// The text is no such URL.
+/// When the text is not such a URL.
 pub fn check_request(text: &str) -> Result<(), UrlError> {
     parse_parts(text, true).map(|_| ()).map_err(|cause| UrlError::new(text, cause))
 }
 
-/// Parses a URL, relative ones included.
+/// Parses a URL, which may be relative.
 ///
 /// # Errors
-/// The text is no URL.
+/// When the text is not a URL.
 pub fn parse(text: &str) -> Result<Url, UrlError> {
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let mut url = parse_parts(before, false).map_err(|cause| UrlError::new(before, cause))?;
@@ -157,7 +157,7 @@ fn parse_parts(text: &str, for_request: bool) -> Result<Url, UrlProblem> {
     Ok(url)
 }
 
-/// The scheme and what follows its colon; no scheme where the text does not start with one.
+/// Splits off the scheme; it is empty if the text does not start with one.
 fn split_scheme(text: &str) -> Result<(&str, &str), UrlProblem> {
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')));
     let Some((scheme, rest)) = end.and_then(|end| text.split_at_checked(end)) else { return Ok(("", text)) };
@@ -197,14 +197,14 @@ fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, UrlProblem> {
         Some(_) => return Err(UrlProblem::IpLiteral),
         None => {}
     }
-    // Lists of hosts with ports are common in other schemes (databases), not in these two.
+    // Other schemes (databases) often have lists of hosts with ports, these two do not.
     let colon = if matches!(scheme, "http" | "https") { text.find(':') } else { text.rfind(':') };
     let port = colon.and_then(|colon| text.get(colon..)).unwrap_or_default();
     check_port(port)?;
     unescape(text, Mode::Host)
 }
 
-/// `[::1%25eth0]:80`
+/// Parses an address in brackets: `[::1%25eth0]:80`.
 fn parse_ip_literal(text: &str) -> Result<Vec<u8>, UrlProblem> {
     let inner = text.strip_prefix('[').unwrap_or(text);
     let (address, port) = inner.rsplit_once(']').ok_or(UrlProblem::OpenBracket)?;
@@ -229,19 +229,19 @@ fn check_port(port: &str) -> Result<(), UrlProblem> {
     if is_optional_port(port.as_bytes()) { Ok(()) } else { Err(UrlProblem::Port(port.to_owned())) }
 }
 
-/// Nothing, or a colon and digits.
+/// Whether a port is empty, or a colon and digits.
 fn is_optional_port(port: &[u8]) -> bool {
     port.is_empty() || port.strip_prefix(b":").is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
 }
 
 impl Url {
-    /// With the port; bytes that are no UTF-8 are replaced, since texts cannot hold them.
+    /// Returns the host with the port; invalid UTF-8 is replaced, since strings cannot contain it.
     #[must_use]
     pub fn host(&self) -> String {
         text(&self.host)
     }
 
-    /// Without the port and without the brackets of an IPv6 address.
+    /// Returns the host without the port and without the brackets of an IPv6 address.
     #[must_use]
     pub fn hostname(&self) -> String {
         let (host, _) = self.split_host();
@@ -249,7 +249,7 @@ impl Url {
         text(bare.unwrap_or(host))
     }
 
-    /// Empty without a numeric port.
+    /// Returns the port; empty if there is no numeric one.
     #[must_use]
     pub fn port(&self) -> String {
         let (_, port) = self.split_host();
@@ -264,7 +264,7 @@ impl Url {
         }
     }
 
-    /// The path as it was written, where that is a valid way to write it.
+    /// Returns the path as it was written, if that is a valid encoding.
     #[must_use]
     pub fn escaped_path(&self) -> String {
         match &self.raw_path {
@@ -274,7 +274,7 @@ impl Url {
         }
     }
 
-    /// Keys in ascending order, each with its values in the order of the query; malformed pairs are left out.
+    /// Returns the keys in ascending order, each with its values in the order of the query; malformed pairs are left out.
     #[must_use]
     pub fn query(&self) -> Vec<(String, Vec<String>)> {
         let mut entries: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
@@ -344,7 +344,7 @@ impl std::fmt::Display for Url {
     }
 }
 
-/// Whether a text as written needs no further escaping.
+/// Whether a text needs no further escaping.
 fn is_valid_encoding(text: &str, mode: Mode) -> bool {
     text.bytes().all(|byte| {
         is_sub_delimiter(byte)

@@ -1,5 +1,5 @@
-//! Error messages about values of the wrong type, in the words of the API server's decoder, which names types as Go
-//! does.
+//! Words error messages about values of the wrong type as the API server's decoder does, with Go's names of
+//! types.
 
 use admit_apimachinery::bounded::shorten;
 use admit_apimachinery::go;
@@ -11,12 +11,12 @@ use super::super::model::{RawKind, TypeId, TypeRef};
 use super::super::scalar::ScalarError;
 use super::Decoder;
 
-/// A value that has the wrong type for its field, in the words of the API server's decoder.
+/// An error about a value of the wrong type for its field, in the words of the API server's decoder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct DecodeError {
     text: String,
-    /// Where the number is that does not fit, and how the text shows it.
+    /// Path of a number that does not fit, and how the text shows it.
     number: Option<(String, String)>,
     too_heavy: Option<TooHeavy>,
 }
@@ -27,19 +27,19 @@ impl DecodeError {
         Self { text, number: None, too_heavy: None }
     }
 
-    /// The limit, if what is wrong is that the values weigh too much.
+    /// Returns the limit, if the error is that the values exceed it.
     #[must_use]
     pub fn too_heavy(&self) -> Option<TooHeavy> {
         self.too_heavy
     }
 
-    /// The path of the number that does not fit, if that is what is wrong.
+    /// Returns the path of the number that does not fit, if that is the error.
     #[must_use]
     pub fn number_at(&self) -> Option<&str> {
         self.number.as_ref().map(|(path, _)| path.as_str())
     }
 
-    /// The text with that number in the digits in which it was written.
+    /// Returns the text with that number in its original digits.
     #[must_use]
     pub fn with_digits(&self, literal: &str) -> String {
         let shown = self.number.as_ref().map(|(_, shown)| format!("number {shown} "));
@@ -62,11 +62,11 @@ impl From<ScalarError> for DecodeError {
     }
 }
 
-/// Bytes of an error's text: it may quote what was sent.
+/// Most bytes of an error's text, which may quote the request.
 const MAX_TEXT: usize = 64 << 10;
 
 impl Decoder<'_> {
-    /// Notes a wrong type, if it is the first.
+    /// Records a wrong type, if it is the first.
     pub(super) fn wrong(&mut self, value: Value, expected: &str) -> Value {
         self.note(self.mismatch(&value, expected), value)
     }
@@ -76,7 +76,7 @@ impl Decoder<'_> {
         if self.lenient { value } else { Value::Null }
     }
 
-    /// What becomes of a value that its own type cannot read.
+    /// Handles a value that its type cannot parse: unchanged if lenient, else an error.
     pub(super) fn unread(&self, error: DecodeError, value: Value) -> Result<Value, DecodeError> {
         if self.lenient { Ok(value) } else { Err(error) }
     }
@@ -102,7 +102,7 @@ impl Decoder<'_> {
         DecodeError { number: shown.map(|shown| (self.indexed.clone(), shown)), ..DecodeError::new(text) }
     }
 
-    /// How Go calls the type of the value that is looked at: the one of the field, or of an element of it.
+    /// Returns Go's name of the type of the current value: that of the field, or of an element of it.
     pub(super) fn go_type(&self, kind: &TypeRef) -> String {
         let field = self.plain.rsplit('.').next().unwrap_or_default();
         match (go_names::field(self.owner, field), kind) {

@@ -1,15 +1,15 @@
-//! Decides what the encoder writes for a field that is absent, empty or zero, by each field's rule.
+//! Decides what the encoder writes for a field that is absent, empty or zero, by the rules of the field.
 
 use serde_json::{Map, Value};
 
 use super::super::model::{Field, Tables, TypeRef};
 
-/// What the encoder writes for a field, if anything.
+/// Returns what the encoder writes for a field, or None.
 pub(super) fn written_form(tables: &Tables, field: &Field, value: Option<Value>) -> Option<Value> {
     match (&field.kind, value) {
         (TypeRef::Pointer(_) | TypeRef::Raw(_), Some(value)) => Some(value),
-        // One that was not sent is not there until the object is stored: whoever leaves it out says something else
-        // than whoever sends the zero that is read of what is stored.
+        // An absent quantity stays absent until the object is stored: leaving it out differs from sending the zero that is
+        // read back from storage.
         (TypeRef::Quantity, None) if !field.always_written => None,
         (
             TypeRef::Message(_)
@@ -40,7 +40,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The zero value of a type as the encoder writes it.
+/// Returns the zero value of a type as the encoder writes it.
 pub(super) fn zero(tables: &Tables, kind: &TypeRef) -> Value {
     match kind {
         TypeRef::String | TypeRef::Enum(_) => "".into(),

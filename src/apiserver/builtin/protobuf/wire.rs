@@ -1,8 +1,8 @@
-//! The protobuf wire format: keys, numbers and lengths.
+//! Reads the protobuf wire format: keys, numbers and lengths.
 
 use super::ProtobufError;
 
-/// A small message, sound as a whole; its members are found again when they are asked for.
+/// A small, valid message; each access parses it again.
 pub(super) struct Members<'b>(&'b [u8]);
 
 impl<'b> Members<'b> {
@@ -12,7 +12,7 @@ impl<'b> Members<'b> {
         Ok(Self(bytes))
     }
 
-    /// The members called `wanted`, in order.
+    /// Returns the members with the field number `wanted`, in order.
     pub(super) fn all(&self, wanted: u32) -> impl Iterator<Item = Wire<'b>> + use<'b> {
         let mut reader = Reader { rest: self.0 };
         let members = std::iter::from_fn(move || reader.next().ok().flatten());
@@ -44,7 +44,7 @@ pub(super) enum Wire<'b> {
     Varint(u64),
     Fixed64(u64),
     Bytes(&'b [u8]),
-    /// No field of a built-in kind is one.
+    /// Never used by a field of a built-in kind.
     Fixed32,
 }
 

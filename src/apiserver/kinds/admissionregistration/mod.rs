@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::shared::defaults::{each, set_absent};
 use super::{Habit, Strategy};
+use crate::object;
 
 pub(super) const KINDS: &[Strategy] = &[
     policy::VALIDATING,
@@ -22,7 +23,20 @@ pub(super) const KINDS: &[Strategy] = &[
 ];
 
 /// What all of them have in common.
-const HABITS: &[Habit] = &[Habit::NeedsVersion, Habit::ChangeOnce, Habit::ObjectAgain];
+const HABITS: &[Habit] = &[Habit::NeedsVersion, Habit::ChangeOnce, Habit::ObjectAgain, Habit::StatusUnjudged];
+
+/// Ends of names that are left to configurations in files.
+const OF_FILES: &str = ".static.k8s.io";
+
+fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+    let warning = || {
+        format!(
+            "metadata.name: names ending with \"{OF_FILES}\" are reserved for static manifest-based configurations and \
+             cannot be managed via the API"
+        )
+    };
+    object::name(object).ends_with(OF_FILES).then(warning).into_iter().collect()
+}
 
 fn rule_scopes(owner: &mut Value, field: &str) {
     for rule in each(owner, field) {

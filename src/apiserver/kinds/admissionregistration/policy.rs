@@ -4,7 +4,7 @@ use admit_apimachinery::field_error::FieldError;
 use admit_policy::{Binding, MutatingPolicy, Policy};
 use serde_json::{Value, json};
 
-use super::{HABITS, policy_status, rule_scopes};
+use super::{HABITS, policy_status, rule_scopes, warnings};
 use crate::kinds::Strategy;
 use crate::kinds::shared::defaults::set_absent;
 use crate::status::{Causes, causes};
@@ -48,6 +48,7 @@ const POLICY: Strategy = Strategy {
         set_absent(spec, &[("failurePolicy", json!("Fail"))]);
         match_resources(spec, "matchConstraints");
     }),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
@@ -55,6 +56,7 @@ const POLICY: Strategy = Strategy {
 const BINDING: Strategy = Strategy {
     habits: HABITS,
     default: Some(|_, binding| match_resources(&mut binding["spec"], "matchResources")),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 

@@ -1,4 +1,4 @@
-//! The status of a ValidatingAdmissionPolicy: what its expressions were found to do with the types of the cluster.
+//! Validates the status of a ValidatingAdmissionPolicy: the warnings from type checking its expressions.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;

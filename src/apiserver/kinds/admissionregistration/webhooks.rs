@@ -3,7 +3,7 @@
 use admit_policy::webhook::{Configuration, Kind};
 use serde_json::{Value, json};
 
-use super::rule_scopes;
+use super::{rule_scopes, warnings};
 use crate::kinds::shared::defaults::{each, set_absent};
 use crate::kinds::{Habit, Strategy};
 use crate::status::{Causes, causes};
@@ -16,6 +16,7 @@ pub(super) const VALIDATING: Strategy = Strategy {
     habits: HABITS,
     default: Some(|_, configuration| each(configuration, "webhooks").for_each(default)),
     compile: Some(|configuration, stored| compile(Kind::Validating, configuration, stored)),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
@@ -29,6 +30,7 @@ pub(super) const MUTATING: Strategy = Strategy {
         }
     }),
     compile: Some(|configuration, stored| compile(Kind::Mutating, configuration, stored)),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 

@@ -1,4 +1,4 @@
-//! CustomResourceDefinition: its names, the versions that objects are stored in, its conditions, and its end.
+//! Defines the strategy of CustomResourceDefinitions: names, storage versions, conditions, and deletion.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ..Strategy::PLAIN
 };
 
-/// Holds a definition until its objects are gone.
+/// The finalizer that keeps a definition until its objects are deleted.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 fn default(definition: &mut Value) {
@@ -38,7 +38,7 @@ fn default(definition: &mut Value) {
     set_absent(&mut definition["spec"], &[("conversion", json!({"strategy": "None"}))]);
 }
 
-/// A definition without a status is not served yet.
+/// Sets the status of a new definition, which is not served yet.
 fn prepare_create(definition: &mut Value) {
     let stored = storage_version(definition);
     definition["status"] = json!({
@@ -56,14 +56,14 @@ fn prepare_update(definition: &mut Value, old: &Value) {
     }
 }
 
-/// The version that objects are stored in.
+/// Returns the version that objects are stored in.
 pub(crate) fn storage_version(definition: &Value) -> String {
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
     storage.and_then(|version| version["name"].as_str()).unwrap_or_default().to_owned()
 }
 
-/// A definition stays, visibly, until its objects are gone.
+/// Marks a definition as terminating; a finalizer keeps it until its objects are deleted.
 fn mark_deleted(definition: &mut Value, clock: &Clock) {
     object::set_meta(definition, "deletionTimestamp", Some(clock.stamp().into()));
     let mut finalizers: Vec<String> = object::finalizers(definition).into_iter().map(str::to_owned).collect();
@@ -89,20 +89,20 @@ fn compile(definition: &Value, old: Option<&Value>) -> Causes {
     compiled.err().map(|errors| causes(&errors)).unwrap_or_default()
 }
 
-/// What the definition did not deserve before.
+/// Returns the warnings that the old definition did not have.
 fn warnings(definition: &Value, old: Option<&Value>) -> Vec<String> {
     let of = |object: &Value| Definition::read(object).map(|read| read.warnings()).unwrap_or_default();
     let before: HashSet<String> = old.map(of).unwrap_or_default().into_iter().collect();
     of(definition).into_iter().filter(|warning| !before.contains(warning)).collect()
 }
 
-/// The status of a condition.
+/// Returns the status of a condition; None if it does not exist.
 pub(crate) fn condition<'v>(definition: &'v Value, kind: &str) -> Option<&'v str> {
     let conditions = definition.pointer("/status/conditions")?.as_array()?;
     conditions.iter().find(|condition| condition["type"] == kind)?.get("status")?.as_str()
 }
 
-/// Sets a condition, in its place if it has one.
+/// Sets a condition; an existing one keeps its position in the list.
 pub(crate) fn set_condition(
     definition: &mut Value,
     clock: &Clock,
@@ -117,7 +117,7 @@ pub(crate) fn set_condition(
     }
     let Some(conditions) = conditions.as_array_mut() else { return };
     let current = conditions.iter_mut().find(|condition| condition["type"] == kind);
-    // The time of the last transition is that of the last change of the status.
+    // The last transition time changes only with the condition's status.
     let since = current.as_ref().filter(|current| current["status"] == status);
     let since = since.map_or_else(|| clock.stamp().into(), |current| current["lastTransitionTime"].clone());
     let entry = json!({

@@ -1,4 +1,4 @@
-//! The kind of `apiextensions.k8s.io`. What a definition defines is served by `registry::crds`.
+//! Lists the kind of `apiextensions.k8s.io`. The resources that definitions define are served by `registry::crds`.
 //!
 //! Read from staging/src/k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go.
 

@@ -16,7 +16,10 @@ pub(super) const STRATEGY: Strategy = Strategy {
     stamp: Some(stamp),
     name: Some(Naming::Own(name)),
     validate: Some(validate),
-    validate_update: Some(|service, _, errors| still_named(service, errors)),
+    validate_update: Some(|service, _, errors| {
+        still_named(service, errors);
+        validate(service, errors);
+    }),
     validate_status: Some(status),
     ..Strategy::PLAIN
 };

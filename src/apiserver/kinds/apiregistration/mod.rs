@@ -1,4 +1,4 @@
-//! The kinds of `apiregistration.k8s.io`.
+//! Lists the kinds of `apiregistration.k8s.io`.
 //!
 //! Read from staging/src/k8s.io/kube-aggregator/pkg/apis/apiregistration/validation/validation.go and
 //! pkg/registry/apiservice/strategy.go there.

@@ -1,4 +1,4 @@
-//! ControllerRevision: what a workload looked like once.
+//! Defines the strategy of ControllerRevisions: immutable snapshots of a workload's state.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;

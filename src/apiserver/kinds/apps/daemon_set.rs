@@ -1,4 +1,4 @@
-//! DaemonSet.
+//! Defines the strategy of DaemonSets.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
@@ -28,7 +28,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
 };
 
 fn default(set: &mut Value) {
-    // Whoever sends a DaemonSet owns the annotation.
+    // Set in defaulting, so that a client that sends a DaemonSet owns the annotation.
     if generation(set).is_none() {
         show_generation(set, 0);
     }
@@ -45,7 +45,7 @@ fn default(set: &mut Value) {
     pod_spec::defaults::fill(&mut spec["template"]["spec"]);
 }
 
-/// How often the template was changed, which `apps/v1` shows as an annotation.
+/// The annotation in which `apps/v1` shows the template's generation: the number of its changes.
 const GENERATION: &str = "deprecated.daemonset.template.generation";
 
 fn inconvertible(set: &Value) -> Option<String> {
@@ -58,7 +58,7 @@ fn prepare_create(set: &mut Value) {
     show_generation(set, given.max(1));
 }
 
-/// Counts changes of the template, whatever the client says.
+/// Increments the template's generation if the template has changed, whatever value the client sent.
 fn prepare_update(set: &mut Value, old: &Value) {
     let before = generation(old).unwrap_or(1);
     let [own, was] = [&*set, old].map(|set| set.pointer(super::TEMPLATE).unwrap_or(&Value::Null));

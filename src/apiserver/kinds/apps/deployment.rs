@@ -1,4 +1,4 @@
-//! Deployment.
+//! Defines the strategy of Deployments.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
@@ -23,7 +23,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ..Strategy::PLAIN
 };
 
-/// What was rolled back to, by a version of Kubernetes that did this itself.
+/// The annotation with the revision to roll back to, from API versions that supported rollbacks.
 const ROLLBACK: &str = "deprecated.deployment.rollback.to";
 
 fn rollback(deployment: &Value) -> Option<&str> {

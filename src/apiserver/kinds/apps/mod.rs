@@ -1,4 +1,4 @@
-//! The kinds of `apps` (pkg/apis/apps/validation and pkg/registry/apps).
+//! Lists the kinds of `apps` (pkg/apis/apps/validation and pkg/registry/apps).
 
 mod controller_revision;
 mod daemon_set;
@@ -21,10 +21,10 @@ pub(super) const KINDS: &[Strategy] = &[
     stateful_set::STRATEGY,
 ];
 
-/// Where the template stands in an object.
+/// Path of the pod template in an object.
 const TEMPLATE: &str = "/spec/template";
 
-/// A selector of pods asks for something. Answers whether it can be used; one that is not there can.
+/// Requires a selector with at least one requirement. Returns whether the selector is valid; a missing one counts as valid.
 fn selector(selector: &Field<'_>, owner: &str, errors: &mut FieldErrors) -> bool {
     if !selector.is_set() {
         errors.add(|| selector.required(""));
@@ -37,7 +37,7 @@ fn selector(selector: &Field<'_>, owner: &str, errors: &mut FieldErrors) -> bool
     usable
 }
 
-/// The template of a Deployment or ReplicaSet (`ValidatePodTemplateSpecForReplicaSet`).
+/// Validates the template of a Deployment or ReplicaSet (`ValidatePodTemplateSpecForReplicaSet`).
 fn kept_template(spec: &Field<'_>, old: Option<&Value>, usable: bool, errors: &mut FieldErrors) {
     let (selector, template) = (spec.get("selector"), spec.get("template"));
     if !usable {
@@ -49,14 +49,14 @@ fn kept_template(spec: &Field<'_>, old: Option<&Value>, usable: bool, errors: &m
     workload::runs_always(&template, "ReplicaSet", errors);
 }
 
-/// A selector that asks for something chooses the labels of the template.
+/// A non-empty selector must match the labels of the template.
 fn is_chosen(selector: &Field<'_>, template: &Field<'_>, errors: &mut FieldErrors) {
     if !selection::asks_nothing(selector) {
         workload::is_chosen(selector, template, errors);
     }
 }
 
-/// The selector stays as it is. One that is not there is shown as such.
+/// Requires an unchanged selector; the error shows the new one.
 fn same_selector(spec: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     let selector = spec.get("selector");
     if selector.value() != old.get("selector").value() {

@@ -1,4 +1,4 @@
-//! ReplicaSet.
+//! Defines the strategy of ReplicaSets.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
 fn whole(object: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let spec = Field::root(object).get("spec");
     replicas::not_negative(&spec, &["replicas", "minReadySeconds"], errors);
-    // Its words are those of a Deployment.
+    // Upstream's message says "deployment" here too.
     let usable = super::selector(&spec.get("selector"), "deployment", errors);
     super::kept_template(&spec, old, usable, errors);
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::kinds::core::persistent_volume_claim;
 use crate::kinds::field::Field;
+use crate::kinds::shared::claim::specification;
 use crate::kinds::shared::defaults::{each, set_absent, set_empty};
 use crate::kinds::shared::internal::shown;
 use crate::kinds::shared::{
@@ -117,7 +118,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
         name.problems(names::dns1123_label(name.text()), errors);
     }
     for claim in spec.get("volumeClaimTemplates").items() {
-        persistent_volume_claim::specification(&claim.get("spec"), false, errors);
+        specification(&claim.get("spec"), false, errors);
     }
     rest(&spec, None, errors);
 }

@@ -15,6 +15,9 @@ use crate::object;
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "HorizontalPodAutoscaler",
     default: Some(default),
+    prepare_create: Some(|autoscaler| keep_annotations(autoscaler, OF_STATUS, None)),
+    prepare_update: Some(|autoscaler, old| keep_annotations(autoscaler, OF_STATUS, Some(old))),
+    prepare_status: Some(|autoscaler, old, _| keep_annotations(autoscaler, OF_SPEC, Some(old))),
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
@@ -47,6 +50,24 @@ fn default(version: &str, autoscaler: &mut Value) {
     if others.is_none_or(|others| others.is_empty()) {
         set_absent(&mut autoscaler["spec"], &[("targetCPUUtilizationPercentage", json!(LOAD))]);
     }
+}
+
+/// The annotations of the older version that are part of the specification, and of the status.
+const OF_SPEC: [&str; 2] =
+    ["autoscaling.alpha.kubernetes.io/metrics", "autoscaling.alpha.kubernetes.io/behavior"];
+const OF_STATUS: [&str; 2] =
+    ["autoscaling.alpha.kubernetes.io/current-metrics", "autoscaling.alpha.kubernetes.io/conditions"];
+
+/// Makes these annotations of the older version those of the old object. The newer version has none of them.
+fn keep_annotations(autoscaler: &mut Value, kept: [&str; 2], old: Option<&Value>) {
+    let sent = autoscaler.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+    let mut annotations = sent.map(std::mem::take).unwrap_or_default();
+    for name in kept {
+        annotations.shift_remove(name);
+        let before = old.and_then(|old| object::meta_map(old, "annotations").find(|(key, _)| *key == name));
+        annotations.extend(before.map(|(_, text)| (name.to_owned(), text.into())));
+    }
+    object::set_meta(autoscaler, "annotations", (!annotations.is_empty()).then(|| annotations.into()));
 }
 
 /// What the older version has in annotations, the newer one has in fields.
@@ -94,18 +115,8 @@ fn spec(object: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let target = spec.get("scaleTargetRef");
     reference(&target, version_of(&target, before.as_ref()), errors);
     metrics::validate(&spec.get("metrics"), least.integer() == Some(0), errors);
-    load(&spec, errors);
     for direction in ["scaleUp", "scaleDown"] {
         rules(&spec.get("behavior").get(direction), errors);
-    }
-}
-
-/// The older version has a field for one metric, which is told of where the newer one has it.
-fn load(spec: &Field<'_>, errors: &mut FieldErrors) {
-    let share = spec.get("targetCPUUtilizationPercentage");
-    if share.integer().is_some_and(|share| share < 1) {
-        let place = spec.get("metrics").index(0).get("resource").get("target").get("averageUtilization");
-        errors.add(|| place.with(share.value()).invalid("must be greater than 0"));
     }
 }
 

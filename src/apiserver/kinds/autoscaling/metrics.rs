@@ -1,11 +1,12 @@
 //! The metrics that an autoscaler goes by.
 
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::names;
 use admit_apimachinery::quantity::Quantity;
-use admit_apimachinery::{labels, names};
 
 use super::target::{Version, reference};
 use crate::kinds::field::Field;
+use crate::kinds::shared::resource_names;
 
 /// The type of a metric, the member that tells of its source, and what is wrong with that. In the order in which
 /// Kubernetes looks for them.
@@ -114,7 +115,7 @@ fn container_resource(source: &Field<'_>, errors: &mut FieldErrors) {
     if name.is_empty() {
         errors.add(|| name.required("must specify a resource name"));
     } else {
-        resource_name(&name, errors);
+        resource_names::of_container(name.text(), &name, errors);
     }
     if container.is_empty() {
         errors.add(|| container.required("must specify a container"));
@@ -122,16 +123,6 @@ fn container_resource(source: &Field<'_>, errors: &mut FieldErrors) {
         container.problems(names::dns1123_label(container.text()), errors);
     }
     resource_target(&source.get("target"), errors);
-}
-
-/// A resource that containers can have: one of Kubernetes' own, or one with the domain of who offers it.
-fn resource_name(name: &Field<'_>, errors: &mut FieldErrors) {
-    name.problems(labels::key(name.text()), errors);
-    let own = ["cpu", "memory", "ephemeral-storage"].contains(&name.text())
-        || name.text().starts_with("hugepages-");
-    if !name.text().contains('/') && !own {
-        errors.add(|| name.invalid("must be a standard resource for containers"));
-    }
 }
 
 fn resource_target(target: &Field<'_>, errors: &mut FieldErrors) {
@@ -206,6 +197,7 @@ mod tests {
             told(&json!([{"type": "ContainerResource",
                 "containerResource": {"name": "disk", "target": target}}])),
             [
+                "[0].containerResource.name: Invalid value: \"disk\": must be a standard resource type or fully qualified",
                 "[0].containerResource.name: Invalid value: \"disk\": must be a standard resource for containers",
                 "[0].containerResource.container: Required value: must specify a container",
                 "[0].containerResource.target.averageValue: Invalid value: \"-1\": must be positive",

@@ -1,4 +1,4 @@
-//! The kinds of `autoscaling` (pkg/apis/autoscaling/validation and pkg/registry/autoscaling).
+//! Lists the kinds of `autoscaling` (pkg/apis/autoscaling/validation and pkg/registry/autoscaling).
 
 mod horizontal_pod_autoscaler;
 mod metrics;

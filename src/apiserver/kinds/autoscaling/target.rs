@@ -1,22 +1,22 @@
-//! References of autoscalers to other objects.
+//! Validates references of autoscalers to other objects.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
 
 use crate::kinds::field::Field;
 
-/// What the version of an object that is referred to has to be.
+/// The rule for the `apiVersion` of a reference.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Version {
-    /// Nobody looks.
+    /// Not validated.
     Any,
-    /// A version, of the core group or another.
+    /// Must be valid; the core group is allowed.
     Formed,
-    /// A version of a group that has a name.
+    /// Must be valid, with a group other than the core group.
     OfGroup,
 }
 
-/// A reference to an object by its kind and name.
+/// Validates a reference to an object by its kind and name.
 pub(super) fn reference(target: &Field<'_>, version: Version, errors: &mut FieldErrors) {
     for part in ["kind", "name"] {
         let part = target.get(part);

@@ -4,14 +4,15 @@ use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
 
 use super::{job_spec, schedule};
-use crate::kinds::Strategy;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::shared::{pod_spec, replicas, workload};
+use crate::kinds::{Habit, Strategy};
 use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "CronJob",
+    habits: &[Habit::StatusUnjudged],
     default: Some(|_, object| default(object)),
     validate: Some(validate),
     validate_create: Some(validate_create),

@@ -1,4 +1,4 @@
-//! Lists of a Job's indexes, written as `1,3-5`.
+//! Parses lists of a Job's indexes, such as `1,3-5`.
 
 use admit_apimachinery::go;
 use admit_apimachinery::go::integer::atoi;
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use crate::interrupt;
 
-/// Why a text lists no indexes, in the words of Kubernetes.
+/// Why a string is not a list of indexes, in the words of Kubernetes.
 #[derive(Debug, Error, PartialEq)]
 pub(super) enum IndexError {
     #[error("non-increasing order, previous: {previous}, current: {current}")]
@@ -22,10 +22,10 @@ pub(super) enum IndexError {
     TooManyParts(String),
 }
 
-/// How many indexes a text lists; all are below `completions`.
+/// Counts the indexes in a list; all must be below `completions`.
 ///
 /// # Errors
-/// As [`IndexError`] says.
+/// [`IndexError`]
 pub(super) fn count(text: &str, completions: i64) -> Result<i64, IndexError> {
     if text.is_empty() {
         return Ok(0);
@@ -43,7 +43,7 @@ pub(super) fn count(text: &str, completions: i64) -> Result<i64, IndexError> {
     Ok(total)
 }
 
-/// The first and the last index of a part of the text.
+/// Returns the first and the last index of one part of the list.
 fn interval(part: &str, completions: i64) -> Result<(i64, i64), IndexError> {
     let limits: Vec<&str> = part.split('-').collect();
     let index = |text: &str| match atoi(text) {
@@ -65,7 +65,7 @@ fn interval(part: &str, completions: i64) -> Result<(i64, i64), IndexError> {
     }
 }
 
-/// The first index that both texts list. Parts that cannot be read are passed over: they are told of elsewhere.
+/// Returns the first index in both lists. Invalid parts are ignored, since they are reported elsewhere.
 pub(super) fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
     let parts = |text: &str| -> Vec<(i64, i64)> {
         text.split(',').filter_map(|part| interval(part, completions).ok()).collect()

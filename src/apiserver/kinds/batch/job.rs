@@ -21,7 +21,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(job_status::validate),
-    judged_as_new: true,
+    judged_as_new: Some(|job, old, errors| whole(job, Some(old), errors)),
     warnings: Some(|object, old| job_spec::warnings(object, old, &["spec"])),
     ..Strategy::PLAIN
 };
@@ -98,8 +98,12 @@ fn made(job: &Value) -> Map<String, Value> {
 }
 
 fn validate(object: &Value, errors: &mut FieldErrors) {
+    whole(object, None, errors);
+}
+
+fn whole(object: &Value, old: Option<&Value>, errors: &mut FieldErrors) {
     let job = Field::root(object);
-    generated(&job, errors);
+    generated(&job, old, errors);
     let spec = job.get("spec");
     selecting_spec(&spec, None, errors);
     let completions = spec.get("completions").integer().unwrap_or_default();
@@ -114,14 +118,22 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
 }
 
 /// Whether the selector and the labels that the server made are still those of this Job.
-fn generated(job: &Field<'_>, errors: &mut FieldErrors) {
+fn generated(job: &Field<'_>, old: Option<&Value>, errors: &mut FieldErrors) {
     let spec = job.get("spec");
     let selector = spec.get("selector");
     if spec.get("manualSelector").flag() || !selector.is_set() {
         return;
     }
     let labels = workload::labels_of(&spec.get("template"));
-    let made = made(job.value());
+    let mut made = made(job.value());
+    // A Job that was stored without the newer labels needs none.
+    let had = |label: &str| {
+        old.is_none_or(|old| old.pointer(TEMPLATE_LABELS).is_some_and(|of| of.get(label).is_some()))
+    };
+    if !(had(JOB_NAME) && had(CONTROLLER_UID)) {
+        made.shift_remove(JOB_NAME);
+        made.shift_remove(CONTROLLER_UID);
+    }
     for (key, value) in &made {
         let label = labels.key(key);
         let why = || format!("must be '{}'", value.as_str().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! When a Job fails for what its pods did, and when it succeeds before all are done.
+//! Validates the policies by which a Job fails because of its pods' failures, or succeeds before all indexes are done.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ const MOST_CONDITIONS: usize = 20;
 const MOST_EXIT_CODES: usize = 255;
 const LONGEST_INDEXES: usize = 64 * 1024;
 
-/// What is wrong with `podFailurePolicy`.
+/// Validates `podFailurePolicy`.
 pub(super) fn failure(spec: &Field<'_>, errors: &mut FieldErrors) {
     let rules = spec.get("podFailurePolicy").get("rules");
     if rules.len() > MOST_RULES {
@@ -59,7 +59,7 @@ fn failure_rule(rule: &Field<'_>, per_index: bool, containers: &HashSet<&str>, e
     errors.add(|| rule.invalid_as(BadValue::Omitted, why));
 }
 
-/// A text that has to be there is one of those.
+/// Requires a field with one of the known values.
 fn demand_one_of(field: &Field<'_>, known: &[&str], errors: &mut FieldErrors) {
     if field.is_empty() {
         let quoted: Vec<String> = known.iter().map(|name| format!("\"{name}\"")).collect();
@@ -99,7 +99,7 @@ fn exit_codes(codes: &Field<'_>, containers: &HashSet<&str>, errors: &mut FieldE
     }
 }
 
-/// What is wrong with `successPolicy` of an indexed Job.
+/// Validates `successPolicy` of an indexed Job.
 pub(super) fn success(spec: &Field<'_>, errors: &mut FieldErrors) {
     let rules = spec.get("successPolicy").get("rules");
     if rules.is_empty() {

@@ -1,4 +1,4 @@
-//! The specification of Jobs, in a Job and in the template of a CronJob (`validateJobSpec`).
+//! Validates the specification of Jobs, in a Job and in the template of a CronJob (`validateJobSpec`).
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ use crate::kinds::shared::defaults::{each, set_empty};
 use crate::kinds::shared::internal::shown;
 use crate::kinds::shared::{pod_spec, pod_template, replicas, workload};
 
-/// An indexed Job runs no more pods than this at once, and fails no more indexes.
+/// Maximum of pods at once, and of failed indexes, of an indexed Job.
 const MOST: i64 = 100_000;
-/// As much where it has more completions than [`MOST`].
+/// The same for a Job with more completions than [`MOST`].
 const MOST_OF_MANY: i64 = 10_000;
 const LONGEST_MANAGER: usize = 63;
 
-/// What is wrong with a specification, its selector left out; `old` is the template before.
+/// Validates a specification without its selector; `old` is the previous pod template.
 pub(super) fn validate(spec: &Field<'_>, old: Option<&Value>, errors: &mut FieldErrors) {
     let counts = [
         "parallelism",
@@ -51,7 +51,7 @@ pub(super) fn validate(spec: &Field<'_>, old: Option<&Value>, errors: &mut Field
     restarts(spec, errors);
 }
 
-/// What is wrong with the template of a CronJob's Jobs: the selector is made for each.
+/// Validates the template of a CronJob's Jobs, which has no selector, because each Job gets its own.
 pub(super) fn template(template: &Field<'_>, old: Option<&Value>, errors: &mut FieldErrors) {
     let spec = template.get("spec");
     validate(&spec, old, errors);
@@ -68,7 +68,7 @@ pub(super) fn is_indexed(spec: &Field<'_>) -> bool {
     spec.get("completionMode").text() == "Indexed"
 }
 
-/// Who looks after the Job: a domain and a path.
+/// Validates `managedBy`: a domain and a path.
 fn manager(manager: &Field<'_>, errors: &mut FieldErrors) {
     if !manager.is_set() {
         return;
@@ -83,7 +83,7 @@ fn manager(manager: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// When a Job is complete, and how much it may fail and do at once until then.
+/// Validates the completion mode, and the limits that depend on it.
 fn completion(spec: &Field<'_>, errors: &mut FieldErrors) {
     let mode = spec.get("completionMode");
     let modes = ["NonIndexed", "Indexed"];
@@ -136,7 +136,7 @@ fn indexed(spec: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// When pods are replaced: with a policy for failures, only failed ones are.
+/// Validates when pods are replaced: with a pod failure policy only after they failed.
 fn replacement(spec: &Field<'_>, errors: &mut FieldErrors) {
     let policy = spec.get("podReplacementPolicy");
     let known: &[&str] =
@@ -146,7 +146,7 @@ fn replacement(spec: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Pods of Jobs are not started for ever.
+/// Validates the restart policy, which may not be `Always`.
 fn restarts(spec: &Field<'_>, errors: &mut FieldErrors) {
     let policy = spec.get("template").get("spec").get("restartPolicy");
     match policy.text() {
@@ -162,7 +162,7 @@ fn restarts(spec: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Warnings about an object with a specification of Jobs at `path`.
+/// Returns warnings about an object whose Job specification is at `path`.
 pub(super) fn warnings(object: &Value, old: Option<&Value>, path: &[&'static str]) -> Vec<String> {
     let mut warnings: Vec<String> = workload::name_warning(object, old).into_iter().collect();
     if workload::is_as_before(object, old) {
@@ -180,7 +180,7 @@ pub(super) fn warnings(object: &Value, old: Option<&Value>, path: &[&'static str
     warnings
 }
 
-/// Conditions of pods by which a Job fails hold unless the contrary is asked for.
+/// Sets the default status `True` in the pod conditions of a failure policy.
 pub(super) fn default_conditions(spec: &mut Value) {
     let Some(policy) = spec.get_mut("podFailurePolicy") else { return };
     for rule in each(policy, "rules") {

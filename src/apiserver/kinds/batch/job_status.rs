@@ -1,5 +1,5 @@
-//! The status of Jobs, which controllers of others write as well: what ended does not begin again, and the counts agree.
-//! Most rules look only at what a write changes, so that an odd status can still be written on.
+//! Validates the status of Jobs, which other controllers may write as well: terminal conditions are final, and counts agree.
+//! Most rules apply only to what a write changes, so that an inconsistent status can still be updated.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::{indexes, job_spec};
 use crate::kinds::field::Field;
 use crate::kinds::shared::{internal, replicas};
 
-/// A Job's new status, and the one before.
+/// The new status of a Job, and the old one.
 struct Change<'o> {
     spec: Field<'o>,
     status: Field<'o>,
@@ -19,7 +19,7 @@ struct Change<'o> {
 }
 
 impl Change<'_> {
-    /// Whether a condition holds.
+    /// Whether a condition is true in the new status.
     fn is(&self, condition: &str) -> bool {
         holds(&self.status, condition)
     }
@@ -40,12 +40,12 @@ impl Change<'_> {
         self.is_finished() != (self.was("Complete") || self.was("Failed"))
     }
 
-    /// Whether a field has another value; one that is not there has none.
+    /// Whether a field has another value; absence differs from any value.
     fn changed(&self, field: &'static str) -> bool {
         self.status.get(field).value() != self.old.get(field).value()
     }
 
-    /// The same, where what is not there counts as nothing.
+    /// Whether a count differs; absence counts as 0.
     fn count_changed(&self, field: &'static str) -> bool {
         count(&self.status, field) != count(&self.old, field)
     }
@@ -55,7 +55,7 @@ impl Change<'_> {
     }
 }
 
-/// Whether a condition of that type is true.
+/// Whether the condition of that type is true.
 pub(super) fn holds(status: &Field<'_>, kind: &str) -> bool {
     is_told(status, kind, "True")
 }
@@ -69,7 +69,7 @@ fn count(status: &Field<'_>, field: &'static str) -> i64 {
     status.get(field).integer().unwrap_or_default()
 }
 
-/// What is wrong with a new status.
+/// Validates a new status.
 pub(super) fn validate(object: &Value, old: &Value, errors: &mut FieldErrors) {
     let job = Field::root(object);
     let change =
@@ -85,7 +85,7 @@ pub(super) fn validate(object: &Value, old: &Value, errors: &mut FieldErrors) {
     back(&change, errors);
 }
 
-/// Pods that are not counted yet are named once.
+/// UIDs of uncounted pods must be unique and not empty.
 fn uncounted(pods: &Field<'_>, errors: &mut FieldErrors) {
     let mut seen = HashSet::new();
     for list in ["succeeded", "failed"] {
@@ -99,7 +99,7 @@ fn uncounted(pods: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// How a Job ended, and when.
+/// Validates the terminal conditions, and start and completion time.
 fn ends(change: &Change<'_>, errors: &mut FieldErrors) {
     let complete_turned = change.turned("Complete");
     let (start, end) = (change.status.get("startTime"), change.status.get("completionTime"));
@@ -118,7 +118,7 @@ fn ends(change: &Change<'_>, errors: &mut FieldErrors) {
     if (complete_turned || end_changed) && !end.is_set() && change.is("Complete") {
         errors.add(|| end.required("completionTime is required for Complete jobs"));
     }
-    // Times are stored in one form, in which they sort as texts.
+    // Times are stored in one format, which sorts like strings.
     let both = start.is_set() && end.is_set();
     if (change.changed("startTime") || end_changed) && both && end.text() < start.text() {
         errors.add(|| end.invalid("must be equal to or after `startTime`"));
@@ -135,7 +135,7 @@ fn ends(change: &Change<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Nothing goes on in a Job that ended.
+/// A finished Job has no active or uncounted pods.
 fn finished(change: &Change<'_>, errors: &mut FieldErrors) {
     if !change.is_finished() {
         return;
@@ -145,7 +145,7 @@ fn finished(change: &Change<'_>, errors: &mut FieldErrors) {
     if (turned || change.count_changed("active")) && count(&change.status, "active") > 0 {
         errors.add(|| active.invalid("active>0 is invalid for finished job"));
     }
-    // A Job of nothing may be done before it begins.
+    // A suspended Job without completions may be finished before it starts.
     let is_done = change.spec.get("suspend").flag() && change.spec.get("completions").integer() == Some(0);
     if (turned || change.changed("startTime")) && !is_done && !start.is_set() {
         errors.add(|| start.required("startTime is required for finished job"));
@@ -160,7 +160,7 @@ fn finished(change: &Change<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// The indexes that are done and those that failed.
+/// Validates the lists of completed and failed indexes.
 fn listed(change: &Change<'_>, errors: &mut FieldErrors) {
     let (completed, failed) = (change.status.get("completedIndexes"), change.status.get("failedIndexes"));
     let completions = change.spec.get("completions").integer();
@@ -223,7 +223,7 @@ fn successes(change: &Change<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// What does not go back.
+/// Validates what may not be undone: terminal conditions, and counts that may not decrease.
 fn back(change: &Change<'_>, errors: &mut FieldErrors) {
     for condition in ["Failed", "Complete", "FailureTarget"] {
         if change.was(condition) && !change.is(condition) {

@@ -1,4 +1,4 @@
-//! The kinds of `batch` (pkg/apis/batch/validation and pkg/registry/batch).
+//! Lists the kinds of `batch` (pkg/apis/batch/validation and pkg/registry/batch).
 
 mod cron_job;
 mod indexes;

@@ -1,11 +1,11 @@
-//! Schedules of CronJobs, in the words of the parser that Kubernetes uses (github.com/robfig/cron/v3).
+//! Validates schedules of CronJobs, with the messages of the parser that Kubernetes uses (github.com/robfig/cron/v3).
 
 use admit_apimachinery::go::integer::{NumberError, atoi};
 use admit_apimachinery::go::zone::ZoneError;
 use admit_apimachinery::go::{self, duration};
 use thiserror::Error;
 
-/// One of the five parts: its least and greatest number, and names that stand for numbers, counted from the least.
+/// One of the five fields of a schedule: its least and greatest number, and names for numbers, counted from the least.
 struct Bounds {
     min: i64,
     max: i64,
@@ -26,7 +26,7 @@ const FIELDS: [Bounds; 5] = [
 const DESCRIPTORS: [&str; 7] =
     ["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
-/// What is wrong with a schedule, with the part that is.
+/// Why a schedule is invalid, with the invalid part.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(super) enum ScheduleError<'s> {
     #[error("provided bad location {zone}: {error}")]
@@ -55,7 +55,7 @@ pub(super) enum ScheduleError<'s> {
     Negative { number: i64, text: &'s str },
 }
 
-/// What is wrong with a schedule.
+/// Validates a schedule.
 pub(super) fn check(schedule: &str) -> Result<(), ScheduleError<'_>> {
     let zoned = schedule.starts_with("TZ=") || schedule.starts_with("CRON_TZ=");
     let rest = match schedule.split_once('=').filter(|_| zoned) {
@@ -78,7 +78,7 @@ pub(super) fn check(schedule: &str) -> Result<(), ScheduleError<'_>> {
     })
 }
 
-/// Whether there is a time zone of that name.
+/// Checks that a time zone of that name exists.
 pub(super) fn zone_exists(zone: &str) -> Result<(), ZoneError> {
     go::zone::offset_at(zone, 0).map(drop)
 }
@@ -93,7 +93,7 @@ fn descriptor(text: &str) -> Result<(), ScheduleError<'_>> {
     }
 }
 
-/// One of the ranges of a part: `*`, `3`, `3-5`, each with `/2` or without.
+/// Validates one of the ranges of a field: `*`, `3`, `3-5`, each optionally with `/2`.
 fn check_range<'s>(range: &'s str, bounds: &Bounds) -> Result<(), ScheduleError<'s>> {
     let mut parts = range.split('/');
     let (span, step) = (parts.next().unwrap_or_default(), parts.next());
@@ -105,7 +105,7 @@ fn check_range<'s>(range: &'s str, bounds: &Bounds) -> Result<(), ScheduleError<
             number_or_name(first, bounds)?;
             return Err(ScheduleError::Hyphens(range));
         }
-        // No hyphen.
+        // Without a hyphen.
         _ => number_or_name(span, bounds).map(|number| (number, number))?,
     };
     let mut every = 1;
@@ -114,7 +114,7 @@ fn check_range<'s>(range: &'s str, bounds: &Bounds) -> Result<(), ScheduleError<
             return Err(ScheduleError::Slashes(range));
         }
         every = number(step)?;
-        // `3/2` goes on to the end.
+        // `3/2` extends to the end.
         if ends.len() == 1 {
             end = bounds.max;
         }

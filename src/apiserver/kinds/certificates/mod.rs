@@ -1,4 +1,4 @@
-//! The kinds of `certificates.k8s.io`.
+//! Lists the kinds of `certificates.k8s.io`.
 //!
 //! Read from pkg/apis/certificates/validation/validation.go and pkg/registry/certificates/certificates/strategy.go.
 

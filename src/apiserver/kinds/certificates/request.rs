@@ -15,7 +15,7 @@ use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "CertificateSigningRequest",
-    habits: &[Habit::DisownsAll],
+    habits: &[Habit::DisownsAll, Habit::ObjectAgain, Habit::StatusAlike],
     name: Some(Naming::Own(|_, _, _| Vec::new())),
     stamp: Some(stamp),
     prepare_update: Some(keep_all),

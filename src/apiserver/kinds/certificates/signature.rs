@@ -1,4 +1,4 @@
-//! Certificate signing requests are signed by the key that they are about.
+//! Verifies that certificate signing requests are signed by their own key, and parses certificate chains.
 
 use admit_apimachinery::go::pem;
 use ring::signature::{self, UnparsedPublicKey, VerificationAlgorithm};
@@ -9,7 +9,7 @@ use x509_parser::prelude::FromDer;
 const REQUEST: &str = "CERTIFICATE REQUEST";
 const CERTIFICATE: &str = "CERTIFICATE";
 
-/// Why `text` is no request that was signed by its own key.
+/// Returns why `text` is not a certificate request signed by its own key; None if it is.
 pub(super) fn request_problem(text: &str) -> Option<String> {
     let Some((block, _)) = pem::first(text).filter(|(block, _)| block.kind == REQUEST) else {
         return Some(format!("PEM block type must be {REQUEST}"));
@@ -40,7 +40,7 @@ fn signature_problem(request: &X509CertificationRequest<'_>) -> Option<&'static 
     key.verify(info.raw, &request.signature_value.data).is_err().then_some(problem)
 }
 
-/// The algorithm of a signature, and what Go says of one that does not fit.
+/// Returns the algorithm of a signature, and Go's message for a signature that does not verify.
 fn algorithm(oid: &Oid<'_>, is_p384: bool) -> Option<(&'static dyn VerificationAlgorithm, &'static str)> {
     Some(match (oid.to_id_string().as_str(), is_p384) {
         ("1.2.840.113549.1.1.11", _) => (&signature::RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, RSA),
@@ -55,7 +55,7 @@ fn algorithm(oid: &Oid<'_>, is_p384: bool) -> Option<(&'static dyn VerificationA
     })
 }
 
-/// Why `text` is not a chain of certificates; it may be empty.
+/// Returns why `text` is not a chain of certificates; None if it is, or is empty.
 pub(super) fn chain_problem(text: &str) -> Option<String> {
     if text.is_empty() {
         return None;

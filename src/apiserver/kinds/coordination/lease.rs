@@ -1,4 +1,4 @@
-//! Lease: who holds something, and for how long.
+//! Defines the strategy of Leases: who holds a lease, and for how long.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ..Strategy::PLAIN
 };
 
-/// Holders of leases are not elected by the server, which is how it is unless switched on: what only that needs goes.
+/// Removes the fields for coordinated leader election, a feature that is off by default.
 fn uncoordinated(lease: &mut Value) {
     if let Some(spec) = lease.get_mut("spec").filter(|spec| spec.is_object()) {
         for field in ["strategy", "preferredHolder"] {

@@ -1,4 +1,4 @@
-//! The kinds of `coordination.k8s.io`.
+//! Lists the kinds of `coordination.k8s.io`.
 //!
 //! Read from pkg/apis/coordination/validation/validation.go and pkg/registry/coordination/lease/strategy.go.
 

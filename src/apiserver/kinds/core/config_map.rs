@@ -1,4 +1,4 @@
-//! ConfigMaps. Read from pkg/apis/core/validation and pkg/registry/core/configmap of Kubernetes 1.36.
+//! Defines the strategy of ConfigMaps. Read from pkg/apis/core/validation and pkg/registry/core/configmap of Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
@@ -22,7 +22,7 @@ fn validate(map: &Value, errors: &mut FieldErrors) {
         let others = root.get(other);
         for (key, value) in root.get(field).entries() {
             frozen::key(key, &value, errors);
-            // It is told of once, where texts are.
+            // A duplicate is reported once, for `data`.
             if field == "data" && others.map().is_some_and(|others| others.contains_key(key)) {
                 errors.add(|| value.invalid_as(key, "duplicate of key present in binaryData"));
             }

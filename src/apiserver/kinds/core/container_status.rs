@@ -1,4 +1,4 @@
-//! What a new status says of containers: which go on after their end, and the health of what they were given.
+//! Validates container statuses in a new pod status: which containers may restart, and the health of their resources.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,17 +6,17 @@ use admit_apimachinery::findings::FieldErrors;
 
 use crate::kinds::field::Field;
 
-/// The lists of a status, and the list of the specification that each is about.
+/// The lists of a status, and the corresponding list of the specification.
 const LISTS: [(&str, &str); 3] = [
     ("containerStatuses", "containers"),
     ("initContainerStatuses", "initContainers"),
     (DEBUGGING, "ephemeralContainers"),
 ];
 
-/// Containers that were put in for debugging.
+/// Statuses of ephemeral containers.
 const DEBUGGING: &str = "ephemeralContainerStatuses";
 
-/// Containers that ended go on if something starts them anew.
+/// A terminated container may only run again if a restart policy or rule allows it.
 pub(super) fn states(status: &Field<'_>, old: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
     let all = ["containers", "initContainers"].into_iter().flat_map(|list| spec.get(list).items());
     let any_restarts_all = all
@@ -41,7 +41,7 @@ pub(super) fn states(status: &Field<'_>, old: &Field<'_>, spec: &Field<'_>, erro
     }
 }
 
-/// The first of each name.
+/// Maps names to items, the first of each name.
 fn by_name<'o>(list: &Field<'o>) -> HashMap<&'o str, Field<'o>> {
     let mut found = HashMap::new();
     for item in list.items() {
@@ -50,7 +50,7 @@ fn by_name<'o>(list: &Field<'o>) -> HashMap<&'o str, Field<'o>> {
     found
 }
 
-/// Whether a container is started again that ended with the code: by a rule of its own, its own policy, or its pod's.
+/// Whether a container that ended with the exit code is restarted: by its rules, its own policy, or its pod's.
 fn starts_anew(container: &Field<'_>, spec: &Field<'_>, code: i64) -> bool {
     let own = container.get("restartPolicy");
     let by_rule = container.get("restartPolicyRules").items().find(|rule| {
@@ -74,10 +74,10 @@ fn starts_anew(container: &Field<'_>, spec: &Field<'_>, code: i64) -> bool {
 }
 
 const HEALTH: [&str; 3] = ["Healthy", "Unhealthy", "Unknown"];
-/// Bytes of what is said of the health of a resource.
+/// Most bytes of a message about a resource's health.
 const LONGEST_MESSAGE: i64 = 1024;
 
-/// The health of the resources that containers were given.
+/// Validates the health of resources that are allocated to containers.
 pub(super) fn resources(status: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
     for (list, of_spec) in LISTS {
         let containers = by_name(&spec.get(of_spec));
@@ -99,7 +99,7 @@ pub(super) fn resources(status: &Field<'_>, spec: &Field<'_>, errors: &mut Field
     }
 }
 
-/// The name is that of a request of the container, or of one of its claims.
+/// The name must be that of a resource request of the container, or of one of its claims.
 fn is_asked_for(name: &Field<'_>, container: &Field<'_>, errors: &mut FieldErrors) {
     let resources = container.get("resources");
     let Some(claim) = name.text().strip_prefix("claim:") else {
@@ -175,7 +175,7 @@ mod tests {
             (pod("Never", json!({"restartPolicy": "Always"})), 0, false),
             (pod("Always", rule.clone()), 42, false),
             (pod("Always", rule), 1, true),
-            // Nobody starts a container that is not there.
+            // A container that is not in the specification is never restarted.
             (json!({"restartPolicy": "Always", "containers": [{"name": "d"}]}), 1, true),
         ] {
             assert_eq!(refused(&spec, code), expected, "{spec} {code}");

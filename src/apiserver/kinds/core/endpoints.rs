@@ -10,16 +10,34 @@ use serde_json::Value;
 use crate::kinds::field::Field;
 use crate::kinds::shared::network;
 use crate::kinds::{Habit, Strategy};
+use crate::object;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "Endpoints",
     habits: &[Habit::CreatedByUpdate, Habit::ObjectAgain],
     validate: Some(validate),
     validate_update: Some(validate_update),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
 const LISTS: [&str; 2] = ["addresses", "notReadyAddresses"];
+
+fn warnings(object: &Value, _: Option<&Value>) -> Vec<String> {
+    // Those that the controller writes are known to be well written.
+    let managed = object::meta_map(object, "labels").any(|(label, writer)| {
+        label == "endpoints.kubernetes.io/managed-by" && writer == "endpoint-controller"
+    });
+    let mut warnings = Vec::new();
+    let subsets = Field::root(object).get("subsets");
+    for subset in subsets.items().filter(|_| !managed) {
+        for list in LISTS {
+            let addresses = subset.get(list);
+            warnings.extend(addresses.items().filter_map(|one| network::address_warning(&one.get("ip"))));
+        }
+    }
+    warnings
+}
 
 fn validate(object: &Value, errors: &mut FieldErrors) {
     subsets(&Field::root(object).get("subsets"), &HashSet::new(), errors);
@@ -119,5 +137,12 @@ mod tests {
         let mut changed = object.clone();
         changed["subsets"][0]["ports"] = json!([]);
         assert_eq!(told(&STRATEGY, &changed, Some(&object)).len(), 1);
+        assert_eq!(
+            warnings(&object, None),
+            [
+                "subsets[0].addresses[1].ip: non-standard IP address \"010.0.0.1\" will be considered invalid in a future \
+              Kubernetes release: use \"10.0.0.1\""
+            ]
+        );
     }
 }

@@ -1,16 +1,16 @@
-//! Immutable ConfigMaps and Secrets, and the keys of both.
+//! Validates immutable ConfigMaps and Secrets, and the keys of both.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
 
 use crate::kinds::field::Field;
 
-/// All values of one object together, in bytes.
+/// Most bytes of all values of one object together.
 pub(super) const SIZE_LIMIT: i64 = 1 << 20;
 const KEY_FORM: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
     'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-/// What changed although `immutable` was set; `fields` hold the content.
+/// Refuses changes of `fields`, which hold the content, if `immutable` was set.
 pub(super) fn unchanged(
     object: &Field<'_>,
     old: &Field<'_>,
@@ -33,7 +33,7 @@ pub(super) fn unchanged(
     }
 }
 
-/// A key is the name of a file.
+/// Validates a key, which becomes a file name.
 pub(super) fn key(key: &str, member: &Field<'_>, errors: &mut FieldErrors) {
     let mut problems = Vec::new();
     if key.len() > 253 {
@@ -42,7 +42,7 @@ pub(super) fn key(key: &str, member: &Field<'_>, errors: &mut FieldErrors) {
     if key.is_empty() || !key.bytes().all(|c| c.is_ascii_alphanumeric() || b"-._".contains(&c)) {
         problems.push(KEY_FORM);
     }
-    // As file names these would lead out of the folder that the keys are mounted in.
+    // As file names these would refer outside the mounted directory.
     if key == "." {
         problems.push("must not be '.'");
     } else if key == ".." {
@@ -55,7 +55,7 @@ pub(super) fn key(key: &str, member: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// How many bytes a value has once it is decoded.
+/// Returns the number of bytes of a base64 value after decoding.
 pub(super) fn decoded_length(text: &str) -> usize {
     go::json::bytes(text).map_or(text.len(), |bytes| bytes.len())
 }

@@ -1,4 +1,4 @@
-//! Whether a certificate and a private key belong together, as `X509KeyPair` of Go's crypto/tls says it.
+//! Checks that a certificate and a private key match, with the errors of `X509KeyPair` in Go's crypto/tls.
 
 use admit_apimachinery::go::pem::{self, Block};
 use rustls::crypto::ring::sign::any_supported_type;
@@ -9,13 +9,13 @@ use x509_parser::prelude::{FromDer, SubjectPublicKeyInfo};
 const CERTIFICATE: &str = "CERTIFICATE";
 const PRIVATE_KEY: &str = "PRIVATE KEY";
 
-/// Why a certificate and a key are no pair.
+/// Why a certificate and a key do not match.
 #[derive(Debug, Error)]
 pub(super) enum PairError {
-    /// The kinds of the blocks that there are.
+    /// The kinds of the blocks that were found.
     #[error("tls: failed to find {}", no_certificate(.0))]
     NoCertificate(Vec<String>),
-    /// The kinds of the blocks that there are.
+    /// The kinds of the blocks that were found.
     #[error("tls: {}", no_key(.0))]
     NoKey(Vec<String>),
     #[error("x509: malformed certificate")]
@@ -28,14 +28,14 @@ pub(super) enum PairError {
     Other,
 }
 
-/// Whether the first certificate in `certificates` and the first key in `keys` are a pair.
+/// Checks that the first certificate in `certificates` and the first key in `keys` match.
 pub(super) fn paired(certificates: &str, keys: &str) -> Result<(), PairError> {
     let certificate = first(certificates, |kind| kind == CERTIFICATE).map_err(PairError::NoCertificate)?;
     let key = first(keys, |kind| kind == PRIVATE_KEY || kind.ends_with(" PRIVATE KEY"))
         .map_err(PairError::NoKey)?;
     let (_, certificate) =
         x509_parser::parse_x509_certificate(&certificate.bytes).map_err(|_| PairError::Certificate)?;
-    // A key of a size or on a curve that is not known here is read, and not compared.
+    // A valid key of an unsupported size or curve is not compared.
     let Some(public) = public_key(&key.bytes)? else { return Ok(()) };
     let (_, public) = SubjectPublicKeyInfo::from_der(&public).map_err(|_| PairError::Key)?;
     let own = certificate.public_key();
@@ -48,7 +48,7 @@ pub(super) fn paired(certificates: &str, keys: &str) -> Result<(), PairError> {
     Ok(())
 }
 
-/// The public half of a private key, where it can be told.
+/// Returns the public key of a private key; None if the private key is valid but unsupported.
 fn public_key(bytes: &[u8]) -> Result<Option<Vec<u8>>, PairError> {
     let forms: [fn(Vec<u8>) -> PrivateKeyDer<'static>; 3] = [
         |bytes| PrivateKeyDer::Pkcs1(bytes.into()),
@@ -59,7 +59,7 @@ fn public_key(bytes: &[u8]) -> Result<Option<Vec<u8>>, PairError> {
     if let Some(key) = read {
         return Ok(key.public_key().map(|public| public.to_vec()));
     }
-    // All forms are sequences that begin with the number of their version.
+    // All formats are sequences that begin with a version number.
     match x509_parser::der_parser::parse_der(bytes) {
         Ok(([], form)) if is_versioned(&form) => Ok(None),
         _ => Err(PairError::Key),
@@ -71,7 +71,7 @@ fn is_versioned(form: &x509_parser::der_parser::ber::BerObject<'_>) -> bool {
     items.len() > 2 && items.first().is_some_and(|version| version.as_u32().is_ok())
 }
 
-/// The first block of a kind that is asked for, or the kinds of all blocks.
+/// Returns the first PEM block of an accepted kind, or the kinds of all blocks.
 fn first(text: &str, is_asked: fn(&str) -> bool) -> Result<Block, Vec<String>> {
     let (mut rest, mut skipped) = (text, Vec::new());
     while let Some((block, after)) = pem::first(rest) {

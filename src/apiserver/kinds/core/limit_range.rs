@@ -1,5 +1,5 @@
-//! LimitRanges. Read from pkg/apis/core/validation, pkg/apis/core/v1/defaults.go and pkg/registry/core/limitrange of
-//! Kubernetes 1.36.
+//! Defines the strategy of LimitRanges. Read from pkg/apis/core/validation, pkg/apis/core/v1/defaults.go and
+//! pkg/registry/core/limitrange of Kubernetes 1.36.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashSet};
@@ -26,7 +26,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ..Strategy::PLAIN
 };
 
-/// Containers are limited to the maximum, and ask for what they are limited to, or for the minimum.
+/// Sets defaults for containers: the limit is the maximum, and the request is the limit, or else the minimum.
 fn default(_: &str, range: &mut Value) {
     let limits = range.pointer_mut("/spec/limits").and_then(Value::as_array_mut);
     for limit in limits.into_iter().flatten() {
@@ -43,7 +43,7 @@ fn default(_: &str, range: &mut Value) {
     }
 }
 
-/// A name that is not given is made.
+/// Generates a missing name.
 fn prepare_create(range: &mut Value) {
     if object::name(range).is_empty() {
         object::set_meta(range, "name", Some(uuid::Uuid::new_v4().to_string().into()));
@@ -76,7 +76,7 @@ fn limit_type(kind: &Field<'_>, errors: &mut FieldErrors) {
     kind.problems(problems, errors);
 }
 
-/// The resources that are limited, after their names were checked.
+/// Validates the names of the limited resources, and returns them.
 fn names<'o>(limit: &Field<'o>, errors: &mut FieldErrors) -> BTreeSet<&'o str> {
     let kind = limit.get("type").text();
     let mut names = BTreeSet::new();
@@ -110,7 +110,7 @@ fn names<'o>(limit: &Field<'o>, errors: &mut FieldErrors) -> BTreeSet<&'o str> {
     names
 }
 
-/// The amounts of one resource.
+/// The limits for one resource.
 struct Of<'o, 'f> {
     limit: &'f Field<'o>,
     resource: &'o str,
@@ -178,7 +178,7 @@ impl<'o, 'f> Of<'o, 'f> {
         }
     }
 
-    /// How much more than they ask for containers may be given.
+    /// Validates the maximum ratio of limit to request.
     fn ratio(&self, errors: &mut FieldErrors) {
         let Some(ratio) = &self.ratio else { return };
         let field = "maxLimitRequestRatio";

@@ -1,4 +1,4 @@
-//! The kinds of the core group (pkg/apis/core/validation and pkg/registry/core).
+//! Lists the kinds of the core group (pkg/apis/core/validation and pkg/registry/core).
 
 mod config_map;
 mod container_status;

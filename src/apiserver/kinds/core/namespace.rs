@@ -1,4 +1,4 @@
-//! Namespaces. Read from pkg/apis/core/validation, pkg/apis/core/v1/defaults.go and pkg/registry/core/namespace of
+//! Defines the strategy of Namespaces. Read from pkg/apis/core/validation, pkg/apis/core/v1/defaults.go and pkg/registry/core/namespace of
 //! Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;
@@ -46,7 +46,7 @@ fn default(_: &str, namespace: &mut Value) {
     set_phase(namespace, "Active");
 }
 
-/// The label by which others select the namespace. A name that is still to be made gets it later.
+/// Sets the label with the namespace's name, for selectors. A name that is generated later gets its label then.
 fn name_label(namespace: &mut Value) {
     let name = object::name(namespace).to_owned();
     if !name.is_empty() {
@@ -65,7 +65,7 @@ fn prepare_create(namespace: &mut Value) {
     namespace["status"] = json!({"phase": "Active"});
 }
 
-/// The separate list of finalizers, where it is written by itself.
+/// Validates the finalizers of the specification on a write of `/finalize`.
 fn finalizers(namespace: &Value, errors: &mut FieldErrors) {
     for finalizer in Field::root(namespace).get("spec").get("finalizers").items() {
         finalizer.problems(labels::key(finalizer.text()), errors);
@@ -75,13 +75,13 @@ fn finalizers(namespace: &Value, errors: &mut FieldErrors) {
     }
 }
 
-/// Whether the separate list of finalizers names any.
+/// Whether the specification has finalizers.
 fn has_finalizers(namespace: &Value) -> bool {
     let finalizers = namespace.pointer("/spec/finalizers").and_then(Value::as_array);
     finalizers.is_some_and(|finalizers| !finalizers.is_empty())
 }
 
-/// Namespaces have finalizers of their own besides those of the metadata.
+/// Validates the finalizers of the specification, which exist beside those of the metadata.
 fn validate(namespace: &Value, errors: &mut FieldErrors) {
     let list = Field::root(namespace).get("spec").get("finalizers");
     for finalizer in list.items() {

@@ -1,4 +1,4 @@
-//! Nodes. Read from pkg/apis/core/validation, pkg/apis/core/v1 (conversion, defaults) and pkg/registry/core/node of
+//! Defines the strategy of Nodes. Read from pkg/apis/core/validation, pkg/apis/core/v1 (conversion, defaults) and pkg/registry/core/node of
 //! Kubernetes 1.36.
 
 use std::collections::HashSet;
@@ -29,7 +29,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ..Strategy::PLAIN
 };
 
-/// The older field for one range is the first of the newer list, and what is not said can be allocated.
+/// Sets defaults: `podCIDR` is the first of `podCIDRs`, and allocatable resources default to the capacity.
 fn default(_: &str, node: &mut Value) {
     if let Some(spec) = node.get_mut("spec").filter(|spec| spec.is_object()) {
         let one = spec.get("podCIDR").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -50,7 +50,7 @@ fn default(_: &str, node: &mut Value) {
     }
 }
 
-/// Configuration by a ConfigMap is no longer there for new nodes.
+/// Drops fields of the removed dynamic kubelet configuration from new nodes.
 fn prepare_create(node: &mut Value) {
     drop_unused(node, None, "/spec", "configSource");
     drop_unused(node, None, "/status", "config");
@@ -64,7 +64,7 @@ fn prepare_status(node: &mut Value, old: &Value, _: &Clock) {
     drop_unused(node, Some(old), "/status", "config");
 }
 
-/// Takes a field away, unless the object had it before.
+/// Removes a field, unless the old object has it.
 fn drop_unused(node: &mut Value, old: Option<&Value>, half: &str, field: &str) {
     let before = old.and_then(|old| old.pointer(half)?.get(field));
     if before.is_none_or(Value::is_null)
@@ -95,7 +95,7 @@ fn validate(node: &Value, errors: &mut FieldErrors) {
     pod_ranges(&root.get("spec").get("podCIDRs"), errors);
 }
 
-/// The path of taints is not that of the field.
+/// Validates taints, whose errors upstream reports at another path.
 fn node_taints(node: &Field<'_>, errors: &mut FieldErrors) {
     let list = node.get("spec").get("taints");
     taints::taints(&node.get("metadata").get("taints").with(list.value()), errors);
@@ -110,7 +110,7 @@ fn resources(node: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Ranges of addresses for pods: one, or one of each family.
+/// Validates the address ranges for pods: one, or one of each family.
 fn pod_ranges(ranges: &Field<'_>, errors: &mut FieldErrors) {
     let mut families = Vec::new();
     let mut unread = None;
@@ -145,7 +145,7 @@ fn validate_update(node: &Value, old: &Value, errors: &mut FieldErrors) {
     validate_change(node, old, errors);
 }
 
-/// What is checked of a change, be it of the specification or of the status.
+/// Validates updates, both of the specification and of the status.
 fn validate_change(node: &Value, old: &Value, errors: &mut FieldErrors) {
     let (root, was) = (Field::root(node), Field::root(old).get("spec"));
     resources(&root, errors);
@@ -169,7 +169,7 @@ fn validate_change(node: &Value, old: &Value, errors: &mut FieldErrors) {
     }
 }
 
-/// What a node can do, by name, in order.
+/// Validates declared features: valid names in order, without duplicates.
 fn declared_features(features: &Field<'_>, errors: &mut FieldErrors) {
     const LONGEST: usize = 253;
     let is_segment = |segment: &str| {
@@ -218,7 +218,7 @@ fn addresses(addresses: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Where a node's configuration came from when it could come from a ConfigMap.
+/// Validates the configuration source of the removed dynamic kubelet configuration.
 fn config_source(source: &Field<'_>, errors: &mut FieldErrors) {
     let map = source.get("configMap");
     if source.is_set() && !map.is_set() {

@@ -80,9 +80,9 @@ fn validate_update(volume: &Value, old: &Value, errors: &mut FieldErrors) {
     validate(volume, errors);
     validate(volume, errors);
     let (spec, old) = (Field::root(volume).get("spec"), Field::root(old).get("spec"));
-    let [new_source, old_source] = [source(&spec, &old), source(&old, &old)];
-    if new_source != old_source {
-        let difference = inside::difference(&old_source, &new_source);
+    let old_source = source(old.value(), &old);
+    if source(spec.value(), &old) != old_source {
+        let difference = inside::difference(&old_source, &source(&spec.as_sent(), &old));
         let why = format!("spec.persistentvolumesource is immutable after creation\n{difference}");
         errors.add(|| spec.get("persistentvolumesource").forbidden(why));
     }
@@ -124,9 +124,8 @@ const INSIDE: [(&str, &str); 22] = [
 ];
 
 /// The source in the internal form, without what may be set although it was not: the secret for expansion.
-fn source(spec: &Field<'_>, old: &Field<'_>) -> Value {
-    let empty = json!({});
-    let mut given = if spec.is_set() { spec.value().clone() } else { empty };
+fn source(spec: &Value, old: &Field<'_>) -> Value {
+    let mut given = if spec.is_null() { json!({}) } else { spec.clone() };
     let secret = "controllerExpandSecretRef";
     if old.get("csi").is_set()
         && !old.get("csi").get(secret).is_set()
@@ -161,26 +160,19 @@ fn affinity(told: &Field<'_>, new: &Field<'_>, old: &Field<'_>, errors: &mut Fie
 /// The old affinity with the names that labels have in the new one, where those are what the old names became. Upstream
 /// asks a map for them, for which a label that never had another name became the empty one.
 fn renamed(old: &Value, new: &Value) -> Value {
-    fn expressions(affinity: &Value) -> Vec<Vec<&Value>> {
-        let terms = affinity.pointer("/required/nodeSelectorTerms").and_then(Value::as_array);
-        let mut found = Vec::new();
-        for term in terms.into_iter().flatten() {
-            let expressions = term.get("matchExpressions").and_then(Value::as_array);
-            found.push(expressions.into_iter().flatten().collect());
-        }
-        found
-    }
-    let wanted = expressions(new);
+    const TERMS: &str = "/required/nodeSelectorTerms";
     let mut renamed = old.clone();
-    let terms = renamed.pointer_mut("/required/nodeSelectorTerms").and_then(Value::as_array_mut);
-    for (term, wanted) in terms.into_iter().flatten().zip(wanted) {
-        let expressions = term.get_mut("matchExpressions").and_then(Value::as_array_mut);
-        for (expression, wanted) in expressions.into_iter().flatten().zip(wanted) {
-            let key = |expression: &Value| {
-                expression.get("key").and_then(Value::as_str).unwrap_or_default().to_owned()
-            };
-            if key(wanted) == node_selector::renamed_label(&key(expression)).unwrap_or_default() {
-                object::set_field(expression, "key", wanted.get("key").cloned());
+    let wanted = new.pointer(TERMS).and_then(Value::as_array);
+    let terms = renamed.pointer_mut(TERMS).and_then(Value::as_array_mut);
+    for (term, wanted) in terms.into_iter().flatten().zip(wanted.into_iter().flatten()) {
+        for list in ["matchExpressions", "matchFields"] {
+            let wanted = wanted.get(list).and_then(Value::as_array);
+            let own = term.get_mut(list).and_then(Value::as_array_mut);
+            for (own, wanted) in own.into_iter().flatten().zip(wanted.into_iter().flatten()) {
+                let key = |of: &Value| of.get("key").and_then(Value::as_str).unwrap_or_default().to_owned();
+                if key(wanted) == node_selector::renamed_label(&key(own)).unwrap_or_default() {
+                    object::set_field(own, "key", wanted.get("key").cloned());
+                }
             }
         }
     }
@@ -188,12 +180,12 @@ fn renamed(old: &Value, new: &Value) -> Value {
 }
 
 const NON_FUNCTIONAL: [(&str, &str); 6] = [
-    ("cephfs", "spec.cephfs: deprecated since v1.28, non-functional in v1.31+"),
-    ("photonPersistentDisk", "spec.photonPersistentDisk: deprecated since v1.11, non-functional in v1.16+"),
-    ("scaleIO", "spec.scaleIO: deprecated since v1.16, non-functional in v1.22+"),
-    ("storageos", "spec.storageOS: deprecated since v1.22, non-functional in v1.25+"),
-    ("glusterfs", "spec.glusterfs: deprecated since v1.25, non-functional in v1.26+"),
-    ("rbd", "spec.rbd: deprecated since v1.28, non-functional in v1.31+"),
+    ("cephfs", "spec.cephfs: deprecated in v1.28, non-functional in v1.31+"),
+    ("photonPersistentDisk", "spec.photonPersistentDisk: deprecated in v1.11, non-functional in v1.16+"),
+    ("scaleIO", "spec.scaleIO: deprecated in v1.16, non-functional in v1.22+"),
+    ("storageos", "spec.storageOS: deprecated in v1.22, non-functional in v1.25+"),
+    ("glusterfs", "spec.glusterfs: deprecated in v1.25, non-functional in v1.26+"),
+    ("rbd", "spec.rbd: deprecated in v1.28, non-functional in v1.31+"),
 ];
 
 fn warnings(volume: &Value, _: Option<&Value>) -> Vec<String> {

@@ -5,12 +5,10 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use serde_json::{Value, json};
 
-use super::volume_spec::{supported_access_modes, volume_mode};
 use crate::kinds::field::Field;
 use crate::kinds::shared::amount::{self, Amount};
+use crate::kinds::shared::claim::specification;
 use crate::kinds::shared::defaults::{set_absent, set_phase};
-use crate::kinds::shared::label_selector::{self, LabelValues};
-use crate::kinds::shared::texts::{dns_label, given, subdomain};
 use crate::kinds::shared::{inside, resource_names};
 use crate::kinds::{Habit, Strategy};
 use crate::object;
@@ -37,20 +35,35 @@ fn default(_: &str, claim: &mut Value) {
 
 fn prepare_create(claim: &mut Value) {
     claim["status"] = json!({"phase": "Pending"});
+    drop_foreign_source(claim, None);
     keep_old_sources(claim, None);
     agree_on_source(claim);
 }
 
 fn prepare_update(claim: &mut Value, old: &Value) {
+    drop_foreign_source(claim, Some(old));
     keep_old_sources(claim, Some(old));
     agree_on_source(claim);
 }
 
-/// The older field takes claims and snapshots only; other sources are dropped from it, but where there were some before.
+/// Whether there is a source in the field.
+fn has_source(claim: &Value, field: &str) -> bool {
+    claim.get("spec").and_then(|spec| spec.get(field)).is_some_and(|source| !source.is_null())
+}
+
+/// A source in another namespace is dropped, as long as the feature is off, but where there was some before.
+fn drop_foreign_source(claim: &mut Value, old: Option<&Value>) {
+    let namespace = claim.pointer("/spec/dataSourceRef/namespace").and_then(Value::as_str);
+    let in_use = old.is_some_and(|old| has_source(old, "dataSourceRef"));
+    if !in_use && namespace.is_some_and(|namespace| !namespace.is_empty()) {
+        object::set_field(&mut claim["spec"], "dataSourceRef", None);
+    }
+}
+
+/// The older field takes claims and snapshots only where the newer one is not given; other sources are dropped from it,
+/// but where there was some before.
 fn keep_old_sources(claim: &mut Value, old: Option<&Value>) {
-    let old = old.and_then(|old| old.get("spec"));
-    let in_use = |field: &str| old.and_then(|old| old.get(field)).is_some_and(|source| !source.is_null());
-    if in_use("dataSource") || in_use("dataSourceRef") {
+    if old.is_some_and(|old| has_source(old, "dataSource")) || has_source(claim, "dataSourceRef") {
         return;
     }
     let Some(source) = claim.pointer("/spec/dataSource") else { return };
@@ -79,66 +92,6 @@ fn agree_on_source(claim: &mut Value) {
 
 fn validate(claim: &Value, errors: &mut FieldErrors) {
     specification(&Field::root(claim).get("spec"), false, errors);
-}
-
-/// What is claimed. `any_group`: sources of groups whose names are wrong are kept.
-pub(in crate::kinds) fn specification(spec: &Field<'_>, any_group: bool, errors: &mut FieldErrors) {
-    let modes = spec.get("accessModes");
-    if modes.is_empty() {
-        errors.add(|| modes.required("at least 1 access mode is required"));
-    }
-    label_selector::validate(&spec.get("selector"), LabelValues::Checked, errors);
-    supported_access_modes(&modes, errors);
-    let requests = spec.get("resources").get("requests");
-    let asked = requests.map().and_then(|requests| requests.get("storage"));
-    let place = spec.get("resources").key("storage");
-    match asked {
-        None => errors.add(|| place.required("")),
-        Some(asked) => amount::positive(&place.with(asked), errors),
-    }
-    let class = spec.get("storageClassName");
-    if !class.is_empty() {
-        subdomain(&class, errors);
-    }
-    volume_mode(&spec.get("volumeMode"), errors);
-    sources(spec, any_group, errors);
-    let attributes = spec.get("volumeAttributesClassName");
-    if !attributes.is_empty() {
-        subdomain(&attributes, errors);
-    }
-}
-
-fn sources(spec: &Field<'_>, any_group: bool, errors: &mut FieldErrors) {
-    let (source, reference) = (spec.get("dataSource"), spec.get("dataSourceRef"));
-    for source in [&source, &reference].into_iter().filter(|source| source.is_set()) {
-        given(&source.get("name"), errors);
-        let (kind, group) = (source.get("kind"), source.get("apiGroup"));
-        given(&kind, errors);
-        if group.is_empty() && kind.text() != "PersistentVolumeClaim" {
-            let why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
-            errors.add(|| source.invalid_as(kind.text(), why));
-        }
-        if !group.is_empty() && !any_group {
-            subdomain(&group, errors);
-        }
-    }
-    let namespace = reference.get("namespace");
-    if !namespace.is_empty() {
-        dns_label(&namespace, errors);
-    }
-    if !source.is_set() || !reference.is_set() {
-        return;
-    }
-    // What is told in place of the value is a path, which prints as nothing.
-    let same = ["apiGroup", "kind", "name"]
-        .iter()
-        .all(|name| source.get(name).value() == reference.get(name).value());
-    if !namespace.is_empty() {
-        let why = "may not be specified when dataSourceRef.namespace is specified";
-        errors.add(|| spec.invalid_as(json!({}), why));
-    } else if !same {
-        errors.add(|| spec.invalid_as(json!({}), "must match dataSourceRef"));
-    }
 }
 
 fn validate_update(claim: &Value, old: &Value, errors: &mut FieldErrors) {

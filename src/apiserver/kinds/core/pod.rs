@@ -37,6 +37,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate_status: Some(pod_status::validate),
     validate_below: Some(validate_below),
     warnings: Some(warnings),
+    status_warnings: Some(pod_status::warnings),
     ..Strategy::PLAIN
 };
 

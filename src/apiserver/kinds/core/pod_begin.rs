@@ -1,4 +1,4 @@
-//! What becomes of a new pod before it is judged (`PrepareForCreate` in pkg/registry/core/pod/strategy.go).
+//! Prepares a new pod before validation (`PrepareForCreate` in pkg/registry/core/pod/strategy.go).
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Map, Value, json};
@@ -11,7 +11,7 @@ use crate::kinds::shared::pod_spec::security::app_armor_profile;
 use crate::kinds::shared::pod_spec::warnings::APP_ARMOR_IS_A_FIELD;
 use crate::object;
 
-/// A new pod waits until a client writes another status: there is no scheduler and no kubelet here.
+/// Sets the initial status, which stays until a client writes another: this server has no scheduler and no kubelet.
 pub(super) fn begin(pod: &mut Value) {
     let quality = quality(pod);
     pod["status"] = json!({"phase": "Pending", "qosClass": quality});
@@ -31,7 +31,7 @@ pub(super) fn begin(pod: &mut Value) {
     }
 }
 
-/// Says since when a new pod waits for its gates.
+/// Sets the transition time of a new pod's conditions.
 pub(super) fn stamp(pod: &mut Value, clock: &Clock) {
     let conditions = pod.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten() {
@@ -39,14 +39,14 @@ pub(super) fn stamp(pod: &mut Value, clock: &Clock) {
     }
 }
 
-/// Warnings about annotations that stand for a field, which `begin` sets.
+/// Returns warnings about AppArmor annotations, which are deprecated in favour of a field that `begin` sets.
 pub(super) fn warnings(pod: &Value) -> Vec<String> {
     let told = profiles(pod).into_iter().filter(|(_, profile)| profile.is_told);
     told.map(|(_, profile)| format!("metadata.annotations[{}]: {APP_ARMOR_IS_A_FIELD}", profile.key))
         .collect()
 }
 
-/// Keys of labels become part of the selectors beside them, with the values that the pod has.
+/// Adds the label keys of affinity and topology spread terms to their selectors, with the values of the pod's labels.
 fn merge_label_keys(pod: &mut Value) {
     let labels = pod.pointer("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
     let Some(spec) = pod.get_mut("spec") else { return };
@@ -75,7 +75,7 @@ fn merge_label_keys(pod: &mut Value) {
 
 fn merge_keys(term: &mut Value, keys: &str, operator: &str, labels: &Map<String, Value>) {
     let keys = term.get(keys).and_then(Value::as_array).cloned().unwrap_or_default();
-    // Without a selector nothing is selected, and nothing can be merged.
+    // An absent selector selects nothing, so there is nothing to merge.
     let Some(Value::Object(selector)) = term.get_mut("labelSelector") else { return };
     for key in keys.iter().filter_map(Value::as_str) {
         let Some(value) = labels.get(key) else { continue };
@@ -87,15 +87,15 @@ fn merge_keys(term: &mut Value, keys: &str, operator: &str, labels: &Map<String,
     }
 }
 
-/// What an annotation says of the profile of a container.
+/// The AppArmor profile in an annotation of a container.
 struct Profile {
     key: String,
-    /// Whether a warning says that there is a field.
+    /// Whether a warning mentions the field.
     is_told: bool,
     to_be_set: Option<Value>,
 }
 
-/// The containers that have an annotation and no field, as pointers.
+/// Returns the containers that have an annotation and no field, as JSON pointers.
 fn profiles(pod: &Value) -> Vec<(String, Profile)> {
     let annotations = pod.pointer("/metadata/annotations").and_then(Value::as_object);
     let (Some(annotations), false) = (annotations, pod.pointer("/spec/os/name") == Some(&"windows".into()))
@@ -115,7 +115,7 @@ fn profiles(pod: &Value) -> Vec<(String, Profile)> {
             }
             let meant = meant(annotation);
             let is_none = meant.is_none();
-            // What the pod says already is not said again.
+            // A profile that the pod has already is not set again.
             let to_be_set = meant.filter(|profile| Some(profile) != of_pod);
             let is_told = is_none || to_be_set.is_some();
             found.push((format!("/spec/{list}/{at}"), Profile { key, is_told, to_be_set }));
@@ -124,7 +124,7 @@ fn profiles(pod: &Value) -> Vec<(String, Profile)> {
     found
 }
 
-/// The field that says the same; none where there is none.
+/// Returns the value of the field for an annotation; None if there is none.
 fn meant(annotation: &str) -> Option<Value> {
     let profile = match annotation {
         "unconfined" => json!({"type": "Unconfined"}),

@@ -1,5 +1,5 @@
-//! Changes of pods that have a path of their own below the pod: containers for debugging, which only come, and the resources
-//! of containers that run (`ValidatePodEphemeralContainersUpdate` and `ValidatePodResize`).
+//! Validates changes through pod subresources: ephemeral containers, which can only be added, and the resources of running
+//! containers (`ValidatePodEphemeralContainersUpdate` and `ValidatePodResize`).
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ const CONTAINER: &str = "io.k8s.api.core.v1.Container";
 const RESOURCES: &str = "io.k8s.api.core.v1.ResourceRequirements";
 const SPEC: &str = "io.k8s.api.core.v1.PodSpec";
 
-/// What is wrong with a change of the containers for debugging, beside the pod that it makes.
+/// Validates a change of the ephemeral containers; the resulting pod is validated elsewhere.
 pub(super) fn ephemeral_containers(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     let list = Field::root(pod).get("spec").get("ephemeralContainers");
     let by_name: HashMap<&str, Field<'_>> =
@@ -40,7 +40,7 @@ pub(super) fn ephemeral_containers(pod: &Value, old: &Value, errors: &mut FieldE
     }
 }
 
-/// Why nothing of a pod can be changed below it, if that is so; nothing else is told then.
+/// Returns an error if the pod does not support the subresource; it is then the only one reported.
 pub(super) fn refused(old: &Value, resize: bool) -> Option<FieldError> {
     let why = match () {
         () if is_mirror(old) && resize => "static pods cannot be resized",
@@ -55,7 +55,7 @@ pub(super) fn refused(old: &Value, resize: bool) -> Option<FieldError> {
 
 const ONLY: &str = "only cpu and memory resources are mutable";
 
-/// What is wrong with a change of resources, beside the pod that it makes.
+/// Validates a resize; the resulting pod is validated elsewhere.
 pub(super) fn resize(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     let (root, before) = (Field::root(pod), Field::root(old));
     let (spec, before) = (root.get("spec"), before.get("spec"));
@@ -119,7 +119,7 @@ fn restarts(policy: &Field<'_>) -> bool {
     policy.get("restartPolicy").text() == "RestartContainer"
 }
 
-/// A node that resizes says what the containers have that run.
+/// Whether the node supports resizing, which it shows by resources in the status of a running container.
 fn is_supported(pod: &Value) -> bool {
     let status = Field::root(pod).get("status");
     let running =
@@ -133,7 +133,7 @@ fn has_resources(spec: &Field<'_>) -> bool {
 
 const SIDES: [&str; 2] = ["requests", "limits"];
 
-/// The resources of the pod as a whole; what may change of them is made as it was in `masked`.
+/// Validates pod-level resources, and resets what may change of them in `masked`.
 fn of_pod(spec: &Field<'_>, before: &Field<'_>, masked: &mut Value, errors: &mut FieldErrors) {
     let (own, old) = (spec.get("resources"), before.get("resources"));
     if old.is_set() && !own.is_set() {
@@ -154,7 +154,7 @@ fn of_pod(spec: &Field<'_>, before: &Field<'_>, masked: &mut Value, errors: &mut
     }
 }
 
-/// Requests and limits stay, whatever becomes of their amounts.
+/// Requests and limits may not be removed; their amounts are not checked.
 fn kept(new: &Field<'_>, old: &Field<'_>, told: [&str; 2], errors: &mut FieldErrors) {
     for (side, told) in SIDES.into_iter().zip(told) {
         let (new, old) = (new.get(side), old.get(side));
@@ -176,7 +176,7 @@ fn order(new: &Field<'_>, old: &Field<'_>, list: &str, errors: &mut FieldErrors)
     }
 }
 
-/// The requests and limits, with CPU and memory as the old owner had them.
+/// Returns the requests and limits with CPU and memory of the old object.
 fn but_for_cpu(resources: Option<&Value>, old: &Field<'_>) -> Value {
     let mut made = Map::new();
     for side in SIDES {

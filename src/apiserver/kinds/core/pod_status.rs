@@ -17,6 +17,16 @@ use crate::kinds::shared::{internal, network};
 /// Conditions that Kubernetes itself sets.
 const SYSTEM: [&str; 3] = ["PodScheduled", "Ready", "Initialized"];
 
+/// About the addresses of a pod.
+pub(super) fn warnings(pod: &Value) -> Vec<String> {
+    let status = Field::root(pod).get("status");
+    let mut warnings = Vec::new();
+    for list in ["podIPs", "hostIPs"].map(|list| status.get(list)) {
+        warnings.extend(list.items().filter_map(|one| network::address_warning(&one.get("ip"))));
+    }
+    warnings
+}
+
 /// What is wrong with a new status.
 pub(super) fn validate(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     annotations::updated(pod, old, errors);

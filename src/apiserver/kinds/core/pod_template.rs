@@ -1,4 +1,4 @@
-//! PodTemplates. Read from pkg/registry/core/podtemplate of Kubernetes 1.36.
+//! Defines the strategy of PodTemplates. Read from pkg/registry/core/podtemplate of Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! The fields of a pod that may change: images, deadlines, additional tolerations, and where a pod with gates may run.
-//! Any other change is refused, and the difference is shown (`ValidatePodUpdate`).
+//! Validates updates of pods (`ValidatePodUpdate`). Images, deadlines, additional tolerations, and the node selection of a gated
+//! pod may change. Any other change is refused, and the error shows the difference.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -21,7 +21,7 @@ const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].ima
     `spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set \
     to 1 if it was previously negative)";
 
-/// What is wrong with the change of a pod's specification.
+/// Validates the change of a pod's specification.
 pub(super) fn validate(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     let (root, before) = (Field::root(pod), Field::root(old));
     let (new, old) = (root.get("spec"), before.get("spec"));
@@ -67,7 +67,7 @@ fn images(containers: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A deadline may be set, or come nearer. Where it does not, nothing else is looked at.
+/// A deadline may be set, or reduced. After an error nothing else is checked.
 fn deadline(new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) -> ControlFlow<()> {
     match (new.integer(), old.integer()) {
         (Some(seconds), _) if !(0..=i64::from(i32::MAX)).contains(&seconds) => {
@@ -102,10 +102,10 @@ fn tolerations(new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     pod_spec::tolerations(new, errors);
 }
 
-/// Gates may be opened, and not be put up.
+/// Scheduling gates may be removed, but not added.
 fn scheduling_gates(new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     let before: HashSet<&str> = old.items().map(|gate| gate.get("name").text()).collect();
-    // Of gates of one name, the last counts.
+    // Of gates with the same name, the last is reported.
     let places: BTreeMap<&str, usize> =
         new.items().enumerate().map(|(at, gate)| (gate.get("name").text(), at)).collect();
     for (name, at) in places.into_iter().filter(|(name, _)| !before.contains(name)) {
@@ -116,7 +116,7 @@ fn scheduling_gates(new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) 
     }
 }
 
-/// A pod with gates may be told of more labels of its node.
+/// The node selector of a gated pod may only be extended.
 fn node_labels(new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     if old.entries().any(|(key, label)| new.value().get(key) != Some(label.value())) {
         let why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
@@ -126,7 +126,7 @@ fn node_labels(new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
 
 const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 
-/// A pod with gates may be told more narrowly where it may run: what its terms asked of nodes stays.
+/// The node affinity of a gated pod may only become stricter: existing requirements must remain.
 fn node_affinity(new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     let of = |spec: &Field<'_>| spec.get("affinity").get("nodeAffinity").value().clone();
     let (new_value, old_value) = (of(new), of(old));
@@ -162,7 +162,7 @@ fn node_affinity(new: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// The new specification, which may run on the nodes that the old one might run on.
+/// Returns the new specification with the node affinity of the old one.
 fn with_node_affinity_of(old: &Value, new: &Value) -> Value {
     let mut placed = new.clone();
     let before = old.pointer("/affinity/nodeAffinity").cloned();
@@ -176,7 +176,7 @@ fn with_node_affinity_of(old: &Value, new: &Value) -> Value {
     placed
 }
 
-/// The new specification with what may change as it was.
+/// Returns the new specification with the old values of the fields that may change.
 fn without_changeable(new: &Value, old: &Value) -> Value {
     let mut rest = new.clone();
     for list in LISTS {
@@ -192,21 +192,21 @@ fn without_changeable(new: &Value, old: &Value) -> Value {
     rest
 }
 
-/// The fields that may change.
+/// Returns the fields that may change.
 fn changeable(new: &Value, old: &Value) -> Vec<&'static str> {
     let grace = |spec: &Value| spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
     let mut fields = vec!["activeDeadlineSeconds", "tolerations", "schedulingGates"];
     if grace(old).is_some_and(|seconds| seconds < 0) && grace(new) == Some(1) {
         fields.push("terminationGracePeriodSeconds");
     }
-    // A pod that is not to be scheduled yet may still be told where.
+    // The node selector of a gated pod may still change.
     if !items(old, "schedulingGates").is_empty() {
         fields.push("nodeSelector");
     }
     fields
 }
 
-/// Whether nothing else has changed, found out without a copy.
+/// Whether only fields that may change differ, determined without a copy.
 fn is_same_but_changeable(new: &Value, old: &Value) -> bool {
     let changeable = changeable(new, old);
     same_members(
@@ -219,13 +219,13 @@ fn is_same_but_changeable(new: &Value, old: &Value) -> bool {
             }
             let same =
                 |(one, other)| same_members(one, other, |name| name != "image", |_, one, other| one == other);
-            // There are as many of both.
+            // Both lists have the same length.
             items(new, name).iter().zip(items(old, name)).all(same)
         },
     )
 }
 
-/// Whether both have the same members of those that count.
+/// Whether both have the same members, among those that count.
 fn same_members(
     one: &Value,
     other: &Value,
@@ -241,10 +241,10 @@ fn same_members(
             .all(|(name, value)| other.get(name).is_some_and(|other| same(name, value, other)))
 }
 
-/// Specifications with more values are not compared: a volume of three has thirty lines in the internal form.
+/// Specifications with more values get no diff: a volume of three values has thirty lines in the internal form.
 const MOST_VALUES: usize = 10_000;
 
-/// Whether a specification has more values than those that are compared.
+/// Whether a specification has too many values for a diff.
 fn is_long(spec: &Value) -> bool {
     fn counted(value: &Value, left: &mut usize) {
         *left = left.saturating_sub(1);
@@ -260,7 +260,7 @@ fn is_long(spec: &Value) -> bool {
     left == 0
 }
 
-/// What has changed that may not change.
+/// Returns a diff of the fields that may not change.
 fn difference(old: &Value, new: &Value) -> String {
     if is_long(old) || is_long(new) {
         return String::new();
@@ -271,7 +271,7 @@ fn difference(old: &Value, new: &Value) -> String {
     diff::unified(&old, &new)
 }
 
-/// JSON with one blank for each level.
+/// Formats JSON with one blank for each level.
 fn indented(value: &Value) -> String {
     let pretty = format!("{value:#}");
     let halved = pretty.lines().map(|line| {

@@ -1,4 +1,4 @@
-//! ReplicationController. Part of it is validated by declarative tags: its name, for one, is counted in bytes.
+//! Defines the strategy of ReplicationControllers. Declarative tags validate part of them, so that the limit of the name is in bytes.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
@@ -22,7 +22,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ..Strategy::PLAIN
 };
 
-/// Without a selector it chooses the pods of its template, and without labels it has theirs.
+/// Sets defaults: selector and labels are the labels of the template.
 fn default(controller: &mut Value) {
     let labels = controller.pointer("/spec/template/metadata/labels").and_then(Value::as_object);
     if let Some(labels) = labels.filter(|labels| !labels.is_empty()).cloned() {
@@ -37,10 +37,10 @@ fn default(controller: &mut Value) {
     }
 }
 
-/// The longest name of an object.
+/// Most bytes of a name.
 const LONGEST: usize = 253;
 
-/// A prefix is looked at in the name that is made of it.
+/// A name prefix is validated with the generated name.
 fn name_problems(_: &Value, name: &str, prefix: bool) -> Vec<String> {
     if prefix {
         return Vec::new();

@@ -16,6 +16,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
@@ -29,6 +30,31 @@ const SCOPES: [&str; 7] = [
     "VolumeAttributesClass",
 ];
 const OPPOSITES: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]];
+
+/// A new quota that lets more be asked for than may be used.
+fn warnings(quota: &Value, old: Option<&Value>) -> Vec<String> {
+    let hard = Field::root(quota).get("spec").get("hard");
+    let set = |resource: &str| {
+        hard.map().and_then(|hard| hard.get(resource)).map(amount::Amount::read)
+    };
+    let exceeding = |resource: &str| {
+        let mut name = format!("requests.{resource}");
+        let asked = set(&name).or_else(|| {
+            if !["cpu", "memory"].contains(&resource) {
+                return None;
+            }
+            resource.clone_into(&mut name);
+            set(resource)
+        })?;
+        let used = set(&format!("limits.{resource}"))?;
+        asked.compare(&used).is_gt().then(|| {
+            let (asked, used) = (asked.text(), used.text());
+            format!("ResourceQuota {name} ({asked}) should be less than limits.{resource} ({used})")
+        })
+    };
+    let known = ["cpu", "memory", "storage", "ephemeral-storage"].into_iter().filter(|_| old.is_none());
+    known.filter_map(exceeding).collect()
+}
 
 fn validate(quota: &Value, errors: &mut FieldErrors) {
     let root = Field::root(quota);

@@ -1,4 +1,4 @@
-//! Secrets. Read from pkg/apis/core/validation, pkg/apis/core/v1 (conversion, defaults), pkg/api/secret and
+//! Defines the strategy of Secrets. Read from pkg/apis/core/validation, pkg/apis/core/v1 (conversion, defaults), pkg/api/secret and
 //! pkg/registry/core/secret of Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;
@@ -24,7 +24,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
 
 const ACCOUNT: &str = "kubernetes.io/service-account.name";
 
-/// `stringData` becomes `data`, and what has no type is opaque.
+/// Moves `stringData` to `data`, and sets the default type `Opaque`.
 fn default(_: &str, secret: &mut Value) {
     if let Some(Value::Object(plain)) = object::map_of(secret).shift_remove("stringData") {
         let data = object::member_mut(object::map_of(secret), "data");
@@ -76,7 +76,7 @@ fn has(data: &Field<'_>, key: &str) -> bool {
     data.map().is_some_and(|data| data.contains_key(key))
 }
 
-/// Registries and who may read them, as an object in JSON. What is secret is not told.
+/// Validates registry credentials, which must be a JSON object. Errors do not show the value.
 fn registries(data: &Field<'_>, key: &str, errors: &mut FieldErrors) {
     let value = data.key(key);
     if !has(data, key) {
@@ -102,7 +102,7 @@ fn validate_update(secret: &Value, old: &Value, errors: &mut FieldErrors) {
     frozen::unchanged(&root, &old, &["data"], errors);
 }
 
-/// A certificate and a key that are no pair are stored, and told of.
+/// Warns about a certificate and a key that do not match.
 fn warnings(secret: &Value, _: Option<&Value>) -> Vec<String> {
     let root = Field::root(secret);
     if root.get("type").text() != "kubernetes.io/tls" {

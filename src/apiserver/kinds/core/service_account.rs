@@ -1,4 +1,4 @@
-//! ServiceAccounts, of which nothing is validated beyond their metadata. Read from pkg/registry/core/serviceaccount of
+//! Defines the strategy of ServiceAccounts, of which only metadata is validated. Read from pkg/registry/core/serviceaccount of
 //! Kubernetes 1.36.
 
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
 
 const MOUNTABLE: &str = "kubernetes.io/enforce-mountable-secrets";
 
-/// Secrets are those of the account's namespace, of which nothing but the name is kept.
+/// Reduces references to secrets to their names, since they are in the account's namespace.
 fn name_secrets(account: &mut Value) {
     let secrets = account.get_mut("secrets").and_then(Value::as_array_mut);
     for secret in secrets.into_iter().flatten() {
@@ -27,7 +27,7 @@ fn name_secrets(account: &mut Value) {
     }
 }
 
-/// About an annotation that is new.
+/// Warns about a deprecated annotation, if it is new.
 fn warnings(account: &Value, old: Option<&Value>) -> Vec<String> {
     let has = |account: &Value| object::meta_map(account, "annotations").any(|(name, _)| name == MOUNTABLE);
     if !has(account) || old.is_some_and(has) {

@@ -90,7 +90,11 @@ fn host_path(source: &Field<'_>, _: &str, errors: &mut FieldErrors) {
 
 fn partition(disk: &Field<'_>, name: &'static str, errors: &mut FieldErrors) {
     given(&disk.get(name), errors);
-    disk.get("partition").in_range(0, 255, errors);
+    let partition = disk.get("partition");
+    if partition.integer().is_some_and(|number| !(0..=255).contains(&number)) {
+        // Zero is none.
+        errors.add(|| partition.invalid("must be between 1 and 255, inclusive"));
+    }
 }
 
 fn glusterfs(source: &Field<'_>, _: &str, errors: &mut FieldErrors) {

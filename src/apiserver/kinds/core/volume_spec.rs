@@ -6,11 +6,10 @@ use admit_apimachinery::findings::FieldErrors;
 use super::volume_sources;
 use crate::kinds::field::Field;
 use crate::kinds::shared::amount::{basic, positive};
+use crate::kinds::shared::claim::{supported_access_modes, volume_mode};
 use crate::kinds::shared::node_selector::node_selector;
 use crate::kinds::shared::texts::subdomain;
 
-const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-const VOLUME_MODES: [&str; 2] = ["Block", "Filesystem"];
 const INLINE: &str = "may not be specified in the context of inline volumes";
 
 /// The specification of the volume `name`.
@@ -67,21 +66,6 @@ pub(super) fn access_modes(modes: &Field<'_>, missing: &str, errors: &mut FieldE
         errors.add(|| modes.required(missing));
     }
     supported_access_modes(modes, errors);
-}
-
-pub(super) fn supported_access_modes(modes: &Field<'_>, errors: &mut FieldErrors) {
-    let (mut alone, mut shared) = (false, false);
-    for mode in modes.items() {
-        match mode.text() {
-            "ReadWriteOncePod" => alone = true,
-            known if ACCESS_MODES.contains(&known) => shared = true,
-            // The list is named, and not the item.
-            _ => errors.add(|| modes.with(mode.value()).not_supported(&ACCESS_MODES)),
-        }
-    }
-    if alone && shared {
-        errors.add(|| modes.forbidden("may not use ReadWriteOncePod with other access modes"));
-    }
 }
 
 fn capacity(capacity: &Field<'_>, errors: &mut FieldErrors) {
@@ -149,12 +133,6 @@ fn is_root(path: &str) -> bool {
             depth = if part == ".." { depth.saturating_sub(1) } else { depth.saturating_add(1) };
         }
         depth == 0
-    }
-}
-
-pub(super) fn volume_mode(mode: &Field<'_>, errors: &mut FieldErrors) {
-    if mode.is_set() && !VOLUME_MODES.contains(&mode.text()) {
-        errors.add(|| mode.not_supported(&VOLUME_MODES));
     }
 }
 

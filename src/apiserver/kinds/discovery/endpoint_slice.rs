@@ -8,7 +8,7 @@ use admit_apimachinery::names::NameRule;
 use serde_json::Value;
 
 use crate::kinds::field::Field;
-use crate::kinds::shared::network::{Spelling, address_problems, parse_address, unusable};
+use crate::kinds::shared::network::{Spelling, address_problems, address_warning, parse_address, unusable};
 use crate::kinds::{Habit, Strategy};
 use crate::object;
 
@@ -20,6 +20,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     prepare_update: Some(prepare_update),
     validate: Some(validate),
     validate_update: Some(update),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
@@ -40,6 +41,28 @@ fn default(_version: &str, slice: &mut Value) {
             }
         }
     }
+}
+
+/// Who writes slices that are known to be well written, as a label tells.
+const WRITERS: [&str; 2] = ["endpointslice-controller.k8s.io", "endpointslicemirroring-controller.k8s.io"];
+
+fn warnings(slice: &Value, old: Option<&Value>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let root = Field::root(slice);
+    if old.is_none() && root.get("addressType").text() == "FQDN" {
+        warnings.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
+    }
+    let managed = object::meta_map(slice, "labels").any(|(label, writer)| {
+        label == "endpointslice.kubernetes.io/managed-by" && WRITERS.contains(&writer)
+    });
+    if !managed {
+        let endpoints = root.get("endpoints");
+        for endpoint in endpoints.items() {
+            let addresses = endpoint.get("addresses");
+            warnings.extend(addresses.items().filter_map(|address| address_warning(&address)));
+        }
+    }
+    warnings
 }
 
 /// Labels count as changes of a slice, and so does a topology, although it goes.

@@ -1,4 +1,4 @@
-//! The kinds of `discovery.k8s.io`.
+//! Lists the kinds of `discovery.k8s.io`.
 //!
 //! Read from pkg/apis/discovery/validation/validation.go and pkg/registry/discovery/endpointslice/strategy.go.
 

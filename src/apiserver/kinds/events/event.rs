@@ -18,7 +18,7 @@ use crate::object;
 
 pub(super) const CORE: Strategy = Strategy {
     kind: "Event",
-    habits: &[Habit::CreatedByUpdate, Habit::Uncollected, Habit::JudgedApart],
+    habits: &[Habit::CreatedByUpdate, Habit::Uncollected, Habit::JudgedApart, Habit::ChangeOnce],
     name: Some(Naming::Rule(NameRule::PathSegment)),
     validate: Some(|object, errors| from_the_start(object, &OLD, errors)),
     ..Strategy::PLAIN

@@ -1,4 +1,4 @@
-//! Events, of the core group and of `events.k8s.io`: one kind under two names.
+//! Lists Events of the core group and of `events.k8s.io`: one kind in two API groups.
 //!
 //! Read from pkg/apis/core/validation/events.go.
 
@@ -6,8 +6,8 @@ mod event;
 
 use super::Strategy;
 
-/// The row of the core group.
+/// The strategy for the core group.
 pub(super) const CORE: &[Strategy] = &[event::CORE];
 
-/// The row of `events.k8s.io`.
+/// The strategy for `events.k8s.io`.
 pub(super) const KINDS: &[Strategy] = &[event::EVENTS];

@@ -1,4 +1,4 @@
-//! The schemas and levels that every server has, and that are what they are
+//! Validates the mandatory flow schemas and priority levels, whose specifications are fixed
 //! (staging/src/k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap).
 
 use admit_apimachinery::findings::FieldErrors;
@@ -11,7 +11,7 @@ use crate::object;
 
 const CATCH_ALL: &str = "catch-all";
 
-/// A schema of such a name has the specification that goes with it.
+/// A schema with a mandatory name must have the specification for that name.
 pub(super) fn schema(object: &Value, errors: &mut FieldErrors) {
     let name = object::name(object);
     let fixed = match name {
@@ -49,7 +49,7 @@ fn all_requests(precedence: i64, method: Option<&str>, groups: &[&str]) -> Value
     spec
 }
 
-/// A level of such a name has the specification that goes with it, but for what is said of requests that never wait.
+/// A level with a mandatory name must have the specification for that name, except for the `exempt` part of the exempt level.
 pub(super) fn level(object: &Value, errors: &mut FieldErrors) {
     let name = object::name(object);
     let spec = Field::root(object).get("spec");

@@ -1,4 +1,4 @@
-//! FlowSchema: which requests belong to which priority level.
+//! Defines the strategy of FlowSchemas: rules that assign requests to priority levels.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
@@ -84,7 +84,7 @@ fn rule(rule: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A subject has the member of its kind, and no other.
+/// A subject must have the member for its kind, and no other.
 fn subject(subject: &Field<'_>, errors: &mut FieldErrors) {
     let kind = subject.get("kind");
     let own = match kind.text() {
@@ -184,7 +184,7 @@ fn has_all(list: &Field<'_>) -> bool {
     list.texts().any(|text| text == ALL)
 }
 
-/// `*` stands for all, so that nothing else stands beside it.
+/// `*` means all, so no other item is allowed beside it.
 fn alone(list: &Field<'_>, others: &str, errors: &mut FieldErrors) {
     if list.len() > 1 && has_all(list) {
         let why = format!("if '*' is present, must not specify other {others}");

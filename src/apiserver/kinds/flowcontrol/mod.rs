@@ -1,4 +1,4 @@
-//! The kinds of `flowcontrol.apiserver.k8s.io`.
+//! Lists the kinds of `flowcontrol.apiserver.k8s.io`.
 //!
 //! Read from pkg/apis/flowcontrol/validation/validation.go and pkg/apis/flowcontrol/v1/defaults.go.
 
@@ -17,10 +17,10 @@ use crate::object;
 
 pub(super) const KINDS: &[Strategy] = &[flow_schema::STRATEGY, priority_level::STRATEGY];
 
-/// The only schema that is asked first, and the only level that is not limited.
+/// The name of the schema with the highest precedence, and of the level without limits.
 const EXEMPT: &str = "exempt";
 
-/// Sets a number that is absent, or zero where zero means the same.
+/// Sets a number that is absent, or zero if `zero_is_absent`.
 fn set_number(owner: &mut Value, name: &str, zero_is_absent: bool, default: i64) {
     let is_absent = |value: &Value| {
         value.is_null() || (zero_is_absent && value.as_i64().is_some_and(|number| number == 0))
@@ -30,7 +30,7 @@ fn set_number(owner: &mut Value, name: &str, zero_is_absent: bool, default: i64)
     }
 }
 
-/// Each condition has a type of its own.
+/// Condition types must be unique and not empty.
 fn status(object: &Value, errors: &mut FieldErrors) {
     let mut types = HashSet::new();
     for condition in Field::root(object).get("status").get("conditions").items() {

@@ -1,4 +1,4 @@
-//! PriorityLevelConfiguration: how many requests are served at once, and which wait.
+//! Defines the strategy of PriorityLevelConfigurations: how many requests are served at once, and which are queued.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
 };
 
 const MOST_QUEUES: i64 = 10_000_000;
-/// Bits of hash that choosing a hand of queues may use.
+/// Most bits of hash for shuffle sharding.
 const MOST_BITS: i64 = 60;
 
 fn default(_version: &str, object: &mut Value) {
@@ -131,7 +131,7 @@ fn queuing(queuing: &Field<'_>, errors: &mut FieldErrors) {
     errors.add(|| hand.invalid_as(dealt, problem));
 }
 
-/// Whether dealing so many of so many queues uses more bits than a hash has: `ceil(log2(deck) * hand)`.
+/// Whether choosing `hand` of `deck` queues needs more bits than a hash has: `ceil(log2(deck) * hand)`.
 fn needs_too_many_bits(deck: i64, hand: i64) -> bool {
     let small = |number: i64| i32::try_from(number).map(f64::from).unwrap_or(f64::MAX);
     (small(deck).log2() * small(hand)).ceil() > small(MOST_BITS)

@@ -19,6 +19,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate_update: Some(update),
     validate_status: Some(status),
     warnings: Some(warnings),
+    status_warnings: Some(network::balancer_warnings),
     ..Strategy::PLAIN
 };
 

@@ -1,4 +1,4 @@
-//! IngressClass: the controller that looks after Ingresses, and its parameters.
+//! Defines the strategy of IngressClasses: the controller of Ingresses, and its parameters.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;

@@ -1,4 +1,4 @@
-//! IPAddress: an address that is taken, and by whom.
+//! Defines the strategy of IPAddresses: an allocated address, and the object that it belongs to.
 
 use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::findings::FieldErrors;
@@ -24,7 +24,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
     if !parent.is_set() {
         return errors.add(|| parent.required(""));
     }
-    // The core group, which Services are of, is empty.
+    // Empty for the core group, to which Services belong.
     let (group, namespace) = (parent.get("group"), parent.get("namespace"));
     if !group.text().is_empty() {
         group.named(NameRule::Subdomain, errors);
@@ -45,7 +45,7 @@ fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     }
 }
 
-/// The reference as errors show it.
+/// Formats the reference for error messages.
 fn in_go(object: &Value) -> BadValue {
     let parent = Field::root(object).get("spec").get("parentRef");
     let text = |name| parent.get(name).text();

@@ -1,4 +1,4 @@
-//! The kinds of `networking.k8s.io`.
+//! Lists the kinds of `networking.k8s.io`.
 //!
 //! Read from pkg/apis/networking/validation/validation.go and pkg/registry/networking/*/strategy.go.
 

@@ -1,4 +1,4 @@
-//! NetworkPolicy: whom pods may talk to, and on which ports.
+//! Defines the strategy of NetworkPolicies: allowed peers and ports of pods.
 
 use std::collections::HashSet;
 
@@ -22,12 +22,12 @@ pub(super) const STRATEGY: Strategy = Strategy {
 };
 
 const TYPES: [&str; 2] = ["Ingress", "Egress"];
-/// The list of rules of each direction, and what their peers are called.
+/// The list of rules for each direction, and the field for their peers.
 const DIRECTIONS: [(&str, &str); 2] = [("ingress", "from"), ("egress", "to")];
 
 fn default(_version: &str, policy: &mut Value) {
     let spec = object::member_mut(object::map_of(policy), "spec");
-    // A policy that says nothing about what leaves does not restrict it.
+    // A policy without egress rules does not restrict egress.
     let leaves = spec.get("egress").and_then(Value::as_array).is_some_and(|rules| !rules.is_empty());
     let types = if leaves { json!(TYPES) } else { json!(["Ingress"]) };
     if spec.get("policyTypes").and_then(Value::as_array).is_none_or(Vec::is_empty) {
@@ -42,7 +42,7 @@ fn default(_version: &str, policy: &mut Value) {
     }
 }
 
-/// What the stored policy has already, and so may the new one.
+/// Values of the stored policy, which the new one may keep although they are invalid.
 struct Known<'o> {
     networks: HashSet<&'o str>,
     values: LabelValues,
@@ -66,7 +66,7 @@ fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     spec(&Field::root(object).get("spec"), &Known { networks, values }, errors);
 }
 
-/// The networks of all peers.
+/// Returns the IP blocks of all peers.
 fn blocks<'o>(spec: &Field<'o>) -> impl Iterator<Item = Field<'o>> + use<'o> {
     let spec = spec.clone();
     DIRECTIONS.into_iter().flat_map(move |(direction, peers)| {
@@ -118,7 +118,7 @@ fn port(rule: &Field<'_>, errors: &mut FieldErrors) {
             network::port_number(&port, errors);
             let first = port.integer().unwrap_or(0);
             if last.is_some_and(|last| last < first) {
-                // Upstream shows the first port, and not the last one.
+                // Upstream shows `port`, not `endPort`.
                 errors.add(|| end.invalid_as(first, "must be greater than or equal to `port`"));
             }
             if last.is_some() {

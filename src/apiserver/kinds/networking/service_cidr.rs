@@ -1,4 +1,4 @@
-//! ServiceCIDR: a range that Services get their addresses of, one for each family of addresses.
+//! Defines the strategy of ServiceCIDRs: ranges of Service addresses, one for each address family.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
     }
 }
 
-/// Nothing changes, but that a range of the other family may come.
+/// Ranges are immutable, but one of the other family may be added.
 fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     let ranges = |object| Field::root(object).get("spec").get("cidrs");
     let (new, old) = (ranges(object), ranges(old));

@@ -1,4 +1,4 @@
-//! The kinds of `node.k8s.io`.
+//! Lists the kinds of `node.k8s.io`.
 
 mod runtime_class;
 

@@ -1,4 +1,4 @@
-//! RuntimeClasses: what runs containers. Read from pkg/apis/node/validation, pkg/api/node and
+//! Defines the strategy of RuntimeClasses: container runtimes. Read from pkg/apis/node/validation, pkg/api/node and
 //! pkg/registry/node/runtimeclass of Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;
@@ -34,7 +34,7 @@ fn validate(class: &Value, errors: &mut FieldErrors) {
     taints::distinct_tolerations(&scheduling.get("tolerations"), errors);
 }
 
-/// What running takes beside what containers ask for; it is checked as if it were a limit of theirs.
+/// Validates the overhead of a pod, as if it were a container's limits.
 fn overhead(overhead: &Field<'_>, errors: &mut FieldErrors) {
     let (mut huge, mut other) = (false, false);
     for (resource, own) in overhead.get("podFixed").entries() {

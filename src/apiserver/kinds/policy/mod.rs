@@ -1,4 +1,4 @@
-//! The kinds of `policy` (pkg/apis/policy/validation and pkg/registry/policy).
+//! Lists the kinds of `policy` (pkg/apis/policy/validation and pkg/registry/policy).
 
 mod pod_disruption_budget;
 

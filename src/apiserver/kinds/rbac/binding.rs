@@ -1,4 +1,4 @@
-//! Bindings: who has a role, which stays the same for good.
+//! Defines the strategies of RoleBindings and ClusterRoleBindings, whose `roleRef` is immutable.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
@@ -36,7 +36,7 @@ pub(super) const CLUSTER_ROLE_BINDING: Strategy = Strategy {
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// Roles, users and groups are of the group that bindings are of; service accounts are of the core group.
+/// Sets the API group of the role, and of users and groups; that of service accounts is the core group.
 fn default(_version: &str, binding: &mut Value) {
     let set_group = |owner: &mut Value| {
         if owner.get("apiGroup").and_then(Value::as_str).is_none_or(str::is_empty) {
@@ -57,7 +57,7 @@ fn default(_version: &str, binding: &mut Value) {
 fn validate(object: &Value, kinds: &[&str], is_namespaced: bool, errors: &mut FieldErrors) {
     let binding = Field::root(object);
     let [group, kind, name] = ["apiGroup", "kind", "name"].map(|name| binding.get("roleRef").get(name));
-    // The default of a reference that is not there at all is not stored.
+    // The default is not stored in a reference that is absent.
     if !group.text().is_empty() && group.text() != GROUP {
         errors.add(|| group.not_supported(&[GROUP]));
     }

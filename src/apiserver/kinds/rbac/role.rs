@@ -1,4 +1,4 @@
-//! Roles: what may be done with resources, or with paths that are none.
+//! Defines the strategies of Roles and ClusterRoles: allowed verbs on resources or on non-resource URLs.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
@@ -85,7 +85,7 @@ fn cluster_role(object: &Value, values: LabelValues, errors: &mut FieldErrors) {
     }
     for selector in selectors.items() {
         label_selector::validate(&selector, values, errors);
-        // One that cannot be read as a selector is told once more, as nothing.
+        // An invalid selector is reported a second time, with the value null.
         let mut broken = FieldErrors::default();
         label_selector::validate(&selector, LabelValues::Checked, &mut broken);
         if !broken.is_empty() {

@@ -1,4 +1,4 @@
-//! Access to devices that others use: only claims in a namespace with a label may ask for it, and get it. Read from
+//! Validates admin access to devices that are in use: it is only allowed for claims in a labelled namespace. Read from
 //! pkg/registry/resource/utils.go of Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;
@@ -8,14 +8,14 @@ use crate::kinds::field::Field;
 
 const LABEL: &str = "resource.kubernetes.io/admin-access";
 
-/// Whether the requests of a new claim are those of a namespace with the label. Alternatives never ask for access.
+/// Requires the label on the namespace if a request of a new claim asks for admin access. Subrequests cannot ask for it.
 pub(super) fn requested(devices: &Field<'_>, namespace: Option<&Value>, errors: &mut FieldErrors) {
     let mut requests = devices.get("requests").items();
     let asks = requests.find(|request| request.get("exactly").get("adminAccess").flag());
     labelled(asks.as_ref(), namespace, errors);
 }
 
-/// The same of the results that a claim gets, unless it got such ones before.
+/// Requires the label if an allocation result has admin access, unless one had it before.
 pub(super) fn granted(claim: &Value, old: &Value, namespace: Option<&Value>, errors: &mut FieldErrors) {
     let result = |claim| {
         let devices = Field::root(claim).get("status").get("allocation").get("devices");
@@ -26,7 +26,7 @@ pub(super) fn granted(claim: &Value, old: &Value, namespace: Option<&Value>, err
     }
 }
 
-/// The first that asks is told of.
+/// Reports the first `owner` with admin access if the namespace has no label.
 fn labelled(owner: Option<&Field<'_>>, namespace: Option<&Value>, errors: &mut FieldErrors) {
     let label = namespace.and_then(|namespace| namespace.pointer("/metadata/labels")?.get(LABEL)?.as_str());
     if let Some(owner) = owner.filter(|_| label != Some("true")) {

@@ -1,4 +1,4 @@
-//! The status of a claim: what it got, who may use it, and what drivers say of the devices. Read from
+//! Validates the status of a ResourceClaim: allocation, consumers, and the drivers' device status. Read from
 //! `validateResourceClaimStatusUpdate` of pkg/apis/resource/validation of Kubernetes 1.36.
 
 use std::collections::HashSet;
@@ -24,10 +24,10 @@ const MOST_RESULTS: usize = 32;
 const MOST_CONFIGURATIONS: usize = 64;
 const MOST_CONDITIONS: usize = 8;
 const MOST_ADDRESSES: usize = 16;
-/// Bytes of what a driver says of a device.
+/// Most bytes of a driver's data about a device.
 const DATA_LENGTH: usize = 10 << 10;
 
-/// What drivers say of devices goes with the devices: what was allocated before, and is not any more.
+/// Removes the driver's status of devices that are no longer allocated.
 pub(super) fn drop_deallocated(claim: &mut Value, old: &Value) {
     fn allocated(claim: &Value) -> HashSet<String> {
         let results = Field::root(claim).get("status").get("allocation").get("devices").get("results");
@@ -45,7 +45,7 @@ pub(super) fn drop_deallocated(claim: &mut Value, old: &Value) {
     }
 }
 
-/// What is wrong with a status.
+/// Validates a new status.
 pub(super) fn validate_status(claim: &Value, old: &Value, errors: &mut FieldErrors) {
     let (root, was) = (Field::root(claim), Field::root(old).get("status"));
     let status = root.get("status");
@@ -84,7 +84,7 @@ pub(super) fn validate_status(claim: &Value, old: &Value, errors: &mut FieldErro
     }
 }
 
-/// A device as messages name it: its driver, pool, name, and share.
+/// Identifies a device in messages: its driver, pool, name, and share.
 fn device_id(device: &Field<'_>) -> String {
     let part = |name: &'static str| device.get(name).text();
     let share = device.get("shareID");
@@ -170,7 +170,7 @@ fn network(data: &Field<'_>, errors: &mut FieldErrors) {
     distinct(&addresses, Some(MOST_ADDRESSES), |own| own.text().to_owned(), interface_address, errors);
 }
 
-/// An address with the length of its network, in canonical form.
+/// Validates an address with prefix length in canonical form.
 fn interface_address(address: &Field<'_>, errors: &mut FieldErrors) {
     let text = address.text();
     let Ok((ip, bits)) = go::netip::parse_prefix(text) else {

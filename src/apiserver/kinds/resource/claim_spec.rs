@@ -1,4 +1,4 @@
-//! What a claim asks for: requests, what their devices have in common, and configuration. Read from
+//! Validates the specification of a claim: device requests, constraints, and configuration. Read from
 //! pkg/apis/resource/validation of Kubernetes 1.36.
 
 use std::collections::{HashMap, HashSet};
@@ -12,13 +12,13 @@ use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::shared::texts::{dns_label, subdomain};
 
-/// Requests, constraints, configurations, and names in one of them.
+/// Maximum of requests, of constraints, of configurations, and of request names in each.
 const MOST: usize = 32;
 const MOST_ALTERNATIVES: usize = 8;
 const NO_REQUEST: &str = "must be the name of a request in the claim or the name of a request and a subrequest \
                           separated by '/'";
 
-/// One device is asked for where nothing else is said.
+/// Sets defaults: exactly one device for each request.
 pub(super) fn default(spec: &mut Value) {
     let requests = spec.pointer_mut("/devices/requests").and_then(Value::as_array_mut);
     for request in requests.into_iter().flatten() {
@@ -51,12 +51,12 @@ fn default_request(request: &mut Value) {
     }
 }
 
-/// The names of requests, each with those of its alternatives.
+/// The names of requests, each with the names of its subrequests.
 #[derive(Debug, Default)]
 pub(super) struct Names<'o>(HashMap<&'o str, HashSet<&'o str>>);
 
 impl<'o> Names<'o> {
-    /// Those of a claim.
+    /// Collects the names of a claim's requests.
     pub(super) fn of(devices: &Field<'o>) -> Self {
         let names = |request: &Field<'o>| {
             let alternatives =
@@ -66,7 +66,7 @@ impl<'o> Names<'o> {
         Self(devices.get("requests").items().map(|request| names(&request)).collect())
     }
 
-    /// A reference names a request, or a request and one of its alternatives.
+    /// Validates a reference to a request, or to a request and one of its subrequests.
     pub(super) fn check(&self, reference: &Field<'_>, errors: &mut FieldErrors) {
         let parts: Vec<&str> = reference.text().split('/').collect();
         if parts.len() <= 2 {
@@ -82,7 +82,7 @@ impl<'o> Names<'o> {
         }
     }
 
-    /// A list of references.
+    /// Validates a list of references.
     pub(super) fn check_list(&self, list: &Field<'_>, errors: &mut FieldErrors) {
         distinct(
             list,
@@ -94,7 +94,7 @@ impl<'o> Names<'o> {
     }
 }
 
-/// The specification of a claim. `stored`: its expressions were there before.
+/// Validates the specification of a claim. `stored`: its expressions are unchanged.
 pub(super) fn validate(spec: &Field<'_>, stored: bool, errors: &mut FieldErrors) {
     let devices = spec.get("devices");
     let names = Names::of(&devices);
@@ -140,7 +140,7 @@ fn request(request: &Field<'_>, stored: bool, errors: &mut FieldErrors) {
     }
 }
 
-/// Which devices, and how many.
+/// Validates class, selectors and number of the requested devices.
 fn devices(request: &Field<'_>, stored: bool, errors: &mut FieldErrors) {
     let (class, mode, count) =
         (request.get("deviceClassName"), request.get("allocationMode"), request.get("count"));

@@ -1,4 +1,4 @@
-//! One device of a slice: attributes, capacities, taints, counters, and the nodes that reach it. Read from
+//! Validates one device of a ResourceSlice: attributes, capacities, taints, counters, and its nodes. Read from
 //! `validateDevice` of pkg/apis/resource/validation of Kubernetes 1.36.
 
 use std::collections::HashSet;
@@ -14,16 +14,16 @@ use crate::kinds::shared::inside;
 use crate::kinds::shared::node_selector::node_selector;
 use crate::kinds::shared::texts::{dns_label, qualified, subdomain};
 
-/// Attributes and capacities together.
+/// Maximum of attributes and capacities together.
 const MOST_MEMBERS: usize = 32;
 const MOST_TAINTS: usize = 16;
 const MOST_CONSUMPTIONS: usize = 2;
 const MOST_BINDING_CONDITIONS: usize = 4;
 const TEXT_LENGTH: i64 = 64;
-/// The longest name of an attribute, with its domain.
+/// Most bytes of an attribute's name with its domain.
 const NAME_LENGTH: usize = 63 + 1 + 32;
 
-/// A device, which was `old` before. `own_nodes`: each device says which nodes reach it.
+/// Validates a device; `old` is its previous state. `own_nodes`: each device has its own node selection.
 pub(super) fn device(device: &Field<'_>, old: Option<&Field<'_>>, own_nodes: bool, errors: &mut FieldErrors) {
     let (attributes, capacity) = (device.get("attributes"), device.get("capacity"));
     dns_label(&device.get("name"), errors);
@@ -59,7 +59,7 @@ pub(super) fn device(device: &Field<'_>, old: Option<&Field<'_>>, own_nodes: boo
     binding_conditions(device, errors);
 }
 
-/// A long text without its middle.
+/// Shortens a long string in the middle.
 fn shortened(text: &str, length: usize) -> String {
     if text.len() <= length {
         return text.to_owned();
@@ -71,7 +71,7 @@ fn shortened(text: &str, length: usize) -> String {
     format!("{head}...{tail}")
 }
 
-/// A named set of counters.
+/// Validates a named set of counters.
 pub(super) fn counters(set: &Field<'_>, name: &'static str, most: usize, errors: &mut FieldErrors) {
     let (name, counters) = (set.get(name), set.get("counters"));
     if name.is_empty() {
@@ -90,7 +90,7 @@ pub(super) fn counters(set: &Field<'_>, name: &'static str, most: usize, errors:
     }
 }
 
-/// An attribute as errors show it: whatever it may be, and in the end the lists that it cannot be yet.
+/// Formats an attribute for error messages: with a member for each type, including lists, which are not supported yet.
 fn every_value(attribute: &Field<'_>) -> Value {
     const VALUES: [(&str, &str); 8] = [
         ("IntValue", "int"),
@@ -129,7 +129,7 @@ fn is_long(field: &Field<'_>) -> bool {
     i64::try_from(field.text().len()).is_ok_and(|length| length > TEXT_LENGTH)
 }
 
-/// A version of semver.org: three numbers, and marks of what came before the release and of the build.
+/// Whether the string is a version by semver.org: three numbers, with optional pre-release and build.
 fn is_version(text: &str) -> bool {
     let (rest, build) = match text.split_once('+') {
         Some((rest, build)) => (rest, Some(build)),
@@ -155,7 +155,7 @@ fn is_version(text: &str) -> bool {
         && build.is_none_or(|marks| marks.split('.').all(is_mark))
 }
 
-/// How much of a capacity may be asked for: only where a device may be allocated several times.
+/// Validates how much of a capacity can be requested, which requires that a device may be allocated several times.
 fn request_policy(capacity: &Field<'_>, may_share: bool, errors: &mut FieldErrors) {
     let policy = capacity.get("requestPolicy");
     if !policy.is_set() {
@@ -239,7 +239,7 @@ fn valid_range(range: &Field<'_>, default: &Amount<'_>, whole: &Amount<'_>, erro
     }
 }
 
-/// What may be asked for stands whole steps above the least.
+/// Default and maximum must be a multiple of the step above the minimum.
 fn steps(
     step: &Field<'_>,
     (default, least, most): (&Amount<'_>, &Amount<'_>, Option<&Amount<'_>>),
@@ -265,7 +265,7 @@ fn steps(
     }
 }
 
-/// Which nodes reach the device, where each device says so.
+/// Validates the nodes of a device, if each device has its own.
 fn nodes(device: &Field<'_>, own_nodes: bool, errors: &mut FieldErrors) {
     const ONE: &str = "exactly one of `nodeName`, `nodeSelector`, or `allNodes` is required when \
                        `perDeviceNodeSelection` is set to true in the ResourceSlice spec";
@@ -301,7 +301,7 @@ fn nodes(device: &Field<'_>, own_nodes: bool, errors: &mut FieldErrors) {
     }
 }
 
-/// What has to be so before a device is bound, and what keeps it from being bound.
+/// Validates the conditions for binding a device, and those that prevent it.
 pub(super) fn binding_conditions(owner: &Field<'_>, errors: &mut FieldErrors) {
     let (conditions, failures) = (owner.get("bindingConditions"), owner.get("bindingFailureConditions"));
     for list in [&conditions, &failures] {

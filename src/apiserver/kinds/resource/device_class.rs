@@ -1,4 +1,4 @@
-//! DeviceClasses. Read from pkg/apis/resource/validation and pkg/registry/resource/deviceclass of Kubernetes 1.36.
+//! Defines the strategy of DeviceClasses. Read from pkg/apis/resource/validation and pkg/registry/resource/deviceclass of Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
@@ -34,7 +34,7 @@ fn prepare_update(class: &mut Value, old: &Value) {
     }
 }
 
-/// A subdomain, whose bytes are counted in so many words. A prefix is looked at in the name that is made of it.
+/// Validates a name as a subdomain, with a limit in bytes. A prefix is validated with the generated name.
 fn name(_: &Value, name: &str, is_prefix: bool) -> Vec<String> {
     if is_prefix {
         return Vec::new();
@@ -47,7 +47,7 @@ fn validate(class: &Value, errors: &mut FieldErrors) {
     specification(class, (false, false), errors);
 }
 
-/// What is as it was is not looked at as closely.
+/// Unchanged selectors and configurations are validated less strictly.
 fn validate_update(class: &Value, old: &Value, errors: &mut FieldErrors) {
     let [spec, old] = [class, old].map(|class| Field::root(class).get("spec"));
     let same = |field: &'static str| spec.get(field).value() == old.get(field).value();

@@ -1,4 +1,4 @@
-//! Taints of devices, and what tolerates them.
+//! Validates taints of devices, and tolerations of them.
 
 use admit_apimachinery::findings::FieldErrors;
 
@@ -7,7 +7,7 @@ use crate::kinds::shared::texts::{label_value, qualified};
 
 const EFFECTS: [&str; 3] = ["NoExecute", "NoSchedule", "None"];
 
-/// One taint of a device.
+/// Validates one taint of a device.
 pub(super) fn taint(taint: &Field<'_>, errors: &mut FieldErrors) {
     let (value, effect) = (taint.get("value"), taint.get("effect"));
     qualified(&taint.get("key"), errors);
@@ -20,7 +20,7 @@ pub(super) fn taint(taint: &Field<'_>, errors: &mut FieldErrors) {
     effect.one_of(&EFFECTS, errors);
 }
 
-/// Tolerations of a request.
+/// Validates the tolerations of a request.
 pub(super) fn tolerations(list: &Field<'_>, errors: &mut FieldErrors) {
     if list.len() > 16 {
         errors.add(|| list.too_many(16));

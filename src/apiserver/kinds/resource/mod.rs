@@ -1,4 +1,4 @@
-//! The kinds of `resource.k8s.io`: devices, and who claims them.
+//! Lists the kinds of `resource.k8s.io`: devices, and claims to them.
 
 mod admin_access;
 mod allocation;

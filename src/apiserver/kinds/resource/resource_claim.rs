@@ -1,4 +1,5 @@
-//! ResourceClaims. Read from pkg/apis/resource/validation and pkg/registry/resource/resourceclaim of Kubernetes 1.36.
+//! Defines the strategy of ResourceClaims. Read from pkg/apis/resource/validation and pkg/registry/resource/resourceclaim of
+//! Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
             let devices = Field::root(placed.object).get("spec").get("devices");
             admin_access::requested(&devices, placed.namespace, errors);
         }
-        // The specification stays.
+        // Updates do not change the specification.
         _ => {}
     }),
     validate: Some(validate),
@@ -41,7 +42,7 @@ fn validate(claim: &Value, errors: &mut FieldErrors) {
     claim_spec::validate(&Field::root(claim).get("spec"), false, errors);
 }
 
-/// The specification stays, so that nothing else is said of it.
+/// The specification is immutable, so it is not validated again.
 fn validate_update(claim: &Value, old: &Value, errors: &mut FieldErrors) {
     let (spec, old) = (Field::root(claim).get("spec"), Field::root(old).get("spec"));
     let empty = json!({});

@@ -2,13 +2,11 @@
 //! Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;
-use admit_apimachinery::labels;
 use serde_json::{Value, json};
 
 use super::{admin_access, claim_spec};
 use crate::kinds::field::Field;
-use crate::kinds::shared::inside;
-use crate::kinds::shared::label_selector::label_pairs;
+use crate::kinds::shared::{inside, template_metadata};
 use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
@@ -35,31 +33,13 @@ fn default(_: &str, template: &mut Value) {
 }
 
 fn validate(template: &Value, errors: &mut FieldErrors) {
-    specification(template, false, errors);
-}
-
-fn specification(template: &Value, stored: bool, errors: &mut FieldErrors) {
     let spec = Field::root(template).get("spec");
-    let metadata = spec.get("metadata");
-    for (key, annotation) in metadata.get("annotations").entries() {
-        for problem in labels::key(&key.to_lowercase()) {
-            errors.add(|| metadata.get("annotations").with(annotation.value()).invalid_as(key, problem));
-        }
-    }
-    label_pairs(&metadata.get("labels"), errors);
-    // A list or map with nothing in it has been set all the same.
-    let sent = metadata.as_sent();
-    for (field, value) in sent.as_object().into_iter().flatten() {
-        let is_empty = matches!(value, Value::Null | Value::Bool(false)) || *value == "";
-        if !["annotations", "labels"].contains(&field.as_str()) && !is_empty {
-            errors.add(|| metadata.member(field).forbidden("cannot be set"));
-        }
-    }
-    claim_spec::validate(&spec.get("spec"), stored, errors);
+    template_metadata::validate(&spec.get("metadata"), errors);
+    claim_spec::validate(&spec.get("spec"), false, errors);
 }
 
 fn validate_update(template: &Value, old: &Value, errors: &mut FieldErrors) {
-    specification(template, true, errors);
+    validate(template, errors);
     let (spec, old) = (Field::root(template).get("spec"), Field::root(old).get("spec"));
     let empty = json!({});
     let given = |spec: &'_ Value| if spec.is_null() { empty.clone() } else { spec.clone() };
@@ -76,10 +56,13 @@ mod tests {
 
     #[test]
     fn claims_get_labels_and_annotations_only() {
-        let template = json!({"spec": {"metadata": {"name": "n", "labels": {"a": "b"}}}});
+        let template = json!({"spec": {"metadata": {"name": "n", "uid": "u", "labels": {"a": "b"}}}});
         let mut errors = FieldErrors::default();
         validate(&template, &mut errors);
         let texts: Vec<String> = errors.into_iter().map(|error| error.to_string()).collect();
-        assert_eq!(texts, ["spec.metadata.name: Forbidden: cannot be set"]);
+        assert_eq!(
+            texts,
+            ["spec.metadata.name: Forbidden: cannot be set", "spec.metadata.uID: Forbidden: cannot be set"]
+        );
     }
 }

@@ -11,6 +11,7 @@ use super::texts::{distinct, pool_name};
 use crate::clock::Clock;
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::{each, set_absent};
+use crate::kinds::shared::inside;
 use crate::kinds::shared::node_selector::node_selector;
 use crate::kinds::shared::texts::{driver_name, subdomain};
 use crate::kinds::{Habit, Strategy};
@@ -123,7 +124,10 @@ fn nodes(spec: &Field<'_>, errors: &mut FieldErrors) {
         node_selector(&selector, errors);
         let terms = selector.get("nodeSelectorTerms");
         if terms.len() != 1 {
-            errors.add(|| terms.invalid_as(&*terms.as_sent(), "must have exactly one node selector term"));
+            let sent = selector.as_sent();
+            let shown = inside::shown("io.k8s.api.core.v1.NodeSelector", &sent);
+            let shown = inside::told(&shown["NodeSelectorTerms"]);
+            errors.add(|| terms.invalid_as(shown, "must have exactly one node selector term"));
         }
     }
     for (flag, shown) in [("allNodes", "`allNodes`"), ("perDeviceNodeSelection", "`perDeviceNodeSelection`")]

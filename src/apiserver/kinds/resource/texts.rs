@@ -1,4 +1,4 @@
-//! Names of pools and attributes, unique identifiers, selectors and parameters, as all kinds of the group have them.
+//! Validates pool and attribute names, UIDs, selectors and parameters for the kinds of `resource.k8s.io`.
 
 use std::collections::HashSet;
 
@@ -13,14 +13,14 @@ use crate::kinds::shared::texts::driver_name;
 const POOL_NAME_LENGTH: i64 = 253;
 const IDENTIFIER_LENGTH: i64 = 32;
 const EXPRESSION_LENGTH: i64 = 10 << 10;
-/// Bytes of parameters.
+/// Most bytes of parameters.
 pub(super) const PARAMETERS_LENGTH: usize = 10 << 10;
 
 fn is_longer(text: &str, length: i64) -> bool {
     i64::try_from(text.len()).is_ok_and(|own| own > length)
 }
 
-/// The name of a pool: subdomains with slashes between.
+/// Validates a pool's name: subdomains separated by slashes.
 pub(super) fn pool_name(field: &Field<'_>, errors: &mut FieldErrors) {
     if field.is_empty() {
         errors.add(|| field.required(""));
@@ -36,7 +36,7 @@ pub(super) fn pool_name(field: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// An identifier in C, or one with the name of a driver and a slash before it. Errors are told of `field`.
+/// Validates a C identifier, optionally with a driver name and a slash before it. Errors are reported for `field`.
 pub(super) fn qualified_name(name: &str, field: &Field<'_>, errors: &mut FieldErrors) {
     let parts: Vec<&str> = name.split('/').collect();
     match parts.as_slice() {
@@ -53,12 +53,12 @@ pub(super) fn qualified_name(name: &str, field: &Field<'_>, errors: &mut FieldEr
                 c_identifier(identifier, field, errors);
             }
         }
-        // More slashes are not looked at.
+        // Names with more slashes are not validated.
         _ => {}
     }
 }
 
-/// A qualified name with a domain.
+/// Validates a qualified name, which must have a domain.
 pub(super) fn fully_qualified_name(field: &Field<'_>, errors: &mut FieldErrors) {
     qualified_name(field.text(), field, errors);
     if !field.text().contains('/') {
@@ -80,7 +80,7 @@ fn c_identifier(text: &str, field: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// The identifier of a share.
+/// Validates the UID of a share.
 pub(super) fn uid(field: &Field<'_>, errors: &mut FieldErrors) {
     let text = field.text();
     let form = "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase \
@@ -102,7 +102,7 @@ pub(super) fn uid(field: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Selectors, with their expressions unless those were there before.
+/// Validates selectors, and their CEL expressions unless these are unchanged.
 pub(super) fn selectors(list: &Field<'_>, stored: bool, errors: &mut FieldErrors) {
     if list.len() > 32 {
         errors.add(|| list.too_many(32));
@@ -134,7 +134,7 @@ fn expression(field: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// What a driver is told: the driver and its parameters.
+/// Validates a driver's configuration: the driver's name and its parameters.
 pub(super) fn configuration(config: &Field<'_>, stored: bool, errors: &mut FieldErrors) {
     let opaque = config.get("opaque");
     if !opaque.is_set() {
@@ -145,7 +145,7 @@ pub(super) fn configuration(config: &Field<'_>, stored: bool, errors: &mut Field
     raw_object(&opaque.get("parameters"), stored, PARAMETERS_LENGTH, errors);
 }
 
-/// An object of whatever kind, not too long unless it was there before.
+/// Validates an arbitrary JSON object, and its length unless it is unchanged.
 pub(super) fn raw_object(field: &Field<'_>, stored: bool, length: usize, errors: &mut FieldErrors) {
     if !field.is_set() {
         errors.add(|| field.required(""));
@@ -156,7 +156,7 @@ pub(super) fn raw_object(field: &Field<'_>, stored: bool, length: usize, errors:
     }
 }
 
-/// At most so many items, of which no two have the same key; `item` checks each.
+/// Validates a list of at most `most` items with unique keys; `item` validates each.
 pub(super) fn distinct<'o>(
     list: &Field<'o>,
     most: Option<usize>,

@@ -1,4 +1,4 @@
-//! The kinds of `scheduling.k8s.io`.
+//! Lists the kinds of `scheduling.k8s.io`.
 
 mod priority_class;
 

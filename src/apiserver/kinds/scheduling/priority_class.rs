@@ -1,5 +1,5 @@
-//! PriorityClasses. Read from pkg/apis/scheduling/validation and pkg/registry/scheduling/priorityclass of Kubernetes
-//! 1.36.
+//! Defines the strategy of PriorityClasses. Read from pkg/apis/scheduling/validation and
+//! pkg/registry/scheduling/priorityclass of Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
@@ -18,9 +18,9 @@ pub(super) const STRATEGY: Strategy = Strategy {
     ..Strategy::PLAIN
 };
 
-/// The highest priority that users may give.
+/// The highest priority of user-defined classes.
 const HIGHEST: i64 = 1_000_000_000;
-/// The system's own classes, and their priorities.
+/// The system classes, and their priorities.
 const SYSTEM: [(&str, i64); 2] =
     [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
@@ -28,7 +28,7 @@ fn default(_: &str, class: &mut Value) {
     set_absent(class, &[("preemptionPolicy", "PreemptLowerPriority".into())]);
 }
 
-/// The generation is that of the creation: what counts does not change.
+/// The generation stays 1, since the value of a class is immutable.
 fn prepare_create(class: &mut Value) {
     object::set_meta(class, "generation", Some(1.into()));
 }
@@ -54,7 +54,7 @@ fn validate(class: &Value, errors: &mut FieldErrors) {
     policy.one_of(&["PreemptLowerPriority", "Never"], errors);
 }
 
-/// Why a class is none of the system's own, of which all is known.
+/// Returns why a class with a system name is not the system class of that name; None if it is.
 fn system_problem(name: &str, class: &Field<'_>) -> Option<String> {
     let Some((_, value)) = SYSTEM.iter().find(|(own, _)| *own == name) else {
         return Some(format!("{name} is not a known system priority class"));

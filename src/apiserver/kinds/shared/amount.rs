@@ -1,4 +1,4 @@
-//! Quantities in objects. Decoding has brought them into their canonical form; one that is null is zero.
+//! Validates and compares quantities in objects. Decoding has made them canonical; null reads as zero.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::resource_names;
 use crate::kinds::field::Field;
 
-/// An amount, and its text.
+/// A quantity, and its string.
 #[derive(Clone, Debug)]
 pub(crate) struct Amount<'o> {
     text: &'o str,
@@ -17,48 +17,48 @@ pub(crate) struct Amount<'o> {
 }
 
 impl<'o> Amount<'o> {
-    /// The amount that stands in the field; zero if there is none.
+    /// Reads the quantity in the field; zero if there is none.
     pub(crate) fn of(field: &Field<'o>) -> Self {
         Self::read(field.value())
     }
 
-    /// As [`Amount::of`], of a value.
+    /// Like [`Amount::of`], for a value.
     pub(crate) fn read(value: &'o Value) -> Self {
         let text = value.as_str().filter(|text| !text.is_empty()).unwrap_or("0");
         Self { text, quantity: Quantity::parse(text).unwrap_or_else(|_| Quantity::of_integer(0)) }
     }
 
-    /// As it is printed.
+    /// Returns the string as it is in the object.
     pub(crate) const fn text(&self) -> &'o str {
         self.text
     }
 
-    /// Order by value.
+    /// Compares by value.
     pub(crate) fn compare(&self, other: &Self) -> Ordering {
         self.quantity.compare(&other.quantity)
     }
 
-    /// How it compares with zero.
+    /// Compares with zero.
     pub(crate) fn sign(&self) -> Ordering {
         self.quantity.sign()
     }
 
-    /// The number.
+    /// Returns the parsed quantity.
     pub(crate) fn quantity(&self) -> Quantity<'o> {
         self.quantity.clone()
     }
 
-    /// Both together; none where that cannot be written out.
+    /// Returns the sum; None if it cannot be represented.
     pub(crate) fn sum(&self, other: &Self) -> Option<Quantity<'o>> {
         self.quantity.plus(&other.quantity).ok()
     }
 
-    /// Near its value.
+    /// Returns the value as a float, with rounding.
     pub(crate) fn approximate(&self) -> f64 {
         self.quantity.approximate()
     }
 
-    /// Whether it is a whole number: thousandths are as fine as is looked.
+    /// Whether it is a whole number, after rounding up to thousandths.
     pub(crate) fn is_whole(&self) -> bool {
         self.quantity.as_integer().is_some() || {
             let thousandths = (self.approximate() * 1000.0).ceil();
@@ -66,7 +66,7 @@ impl<'o> Amount<'o> {
         }
     }
 
-    /// The whole number that is not nearer to zero.
+    /// Rounds to a whole number away from zero.
     #[expect(clippy::cast_possible_truncation, reason = "a number beyond the range is its end, as Go has it")]
     pub(crate) fn rounded_up(&self) -> i64 {
         self.quantity.as_integer().unwrap_or_else(|| {
@@ -76,7 +76,7 @@ impl<'o> Amount<'o> {
     }
 }
 
-/// An amount of at least 0.
+/// Requires a quantity of at least 0.
 pub(crate) fn not_negative(field: &Field<'_>, errors: &mut FieldErrors) {
     let amount = Amount::of(field);
     if amount.sign().is_lt() {
@@ -84,7 +84,7 @@ pub(crate) fn not_negative(field: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// An amount of more than 0.
+/// Requires a quantity of more than 0.
 pub(crate) fn positive(field: &Field<'_>, errors: &mut FieldErrors) {
     let amount = Amount::of(field);
     if !amount.sign().is_gt() {
@@ -92,7 +92,7 @@ pub(crate) fn positive(field: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// An amount of at least 0, in the older words of volumes.
+/// Requires a quantity of at least 0, with the older message for volumes.
 pub(crate) fn basic(field: &Field<'_>, errors: &mut FieldErrors) {
     let amount = Amount::of(field);
     if amount.sign().is_lt() {
@@ -100,7 +100,7 @@ pub(crate) fn basic(field: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// An amount of a resource: at least 0, and a whole number of what cannot be parted.
+/// Validates a quantity of a resource: at least 0, and a whole number for indivisible resources.
 pub(crate) fn of_resource(resource: &str, field: &Field<'_>, errors: &mut FieldErrors) {
     not_negative(field, errors);
     let amount = Amount::of(field);

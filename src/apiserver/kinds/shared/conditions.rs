@@ -1,4 +1,4 @@
-//! Conditions of a status in their common form (apimachinery's `ValidateConditions`).
+//! Validates conditions of a status in their common form (apimachinery's `ValidateConditions`).
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ const NO_REASON: &str = "a condition reason must start with alphabetic character
                          'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex \
                          used for validation is '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?')";
 
-/// What is wrong with a list of conditions, of which each has a type of its own.
+/// Validates a list of conditions with unique types.
 pub(crate) fn validate(conditions: &Field<'_>, errors: &mut FieldErrors) {
     let mut types = HashSet::new();
     for condition in conditions.items() {

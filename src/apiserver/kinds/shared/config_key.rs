@@ -1,6 +1,6 @@
-//! Keys of ConfigMaps and Secrets (staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go, `IsConfigMapKey`).
+//! Validates keys of ConfigMaps and Secrets (staging/src/k8s.io/apimachinery/pkg/util/validation/validation.go, `IsConfigMapKey`).
 
-/// What is wrong with a key.
+/// Returns the problems with a key; empty if it is valid.
 pub(crate) fn problems(key: &str) -> Vec<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let mut problems = Vec::new();

@@ -1,10 +1,10 @@
-//! Filling in what a client left out.
+//! Sets default values of fields that a client left out.
 
 use serde_json::Value;
 
 use crate::{interrupt, object};
 
-/// Sets the members that are not there, or null.
+/// Sets members that are absent or null.
 pub(crate) fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
     interrupt::checkpoint();
     let members = object::map_of(value);
@@ -15,12 +15,12 @@ pub(crate) fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
     }
 }
 
-/// The items of a list.
+/// Returns the items of a list.
 pub(crate) fn each<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item = &'v mut Value> {
     value.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// An object without labels of its own gets those of its template.
+/// Copies the labels of the template to an object without labels.
 pub(crate) fn template_labels(object: &mut Value, template: &str) {
     let labels = object.pointer(template).and_then(Value::as_object).filter(|labels| !labels.is_empty());
     if object::meta_map(object, "labels").next().is_none()
@@ -30,14 +30,14 @@ pub(crate) fn template_labels(object: &mut Value, template: &str) {
     }
 }
 
-/// Sets a text that is not there, or empty.
+/// Sets a string that is absent or empty.
 pub(crate) fn set_empty(value: &mut Value, field: &str, default: Value) {
     if value.get(field).and_then(Value::as_str).is_none_or(str::is_empty) {
         object::set_field(value, field, Some(default));
     }
 }
 
-/// Sets the phase of a status that has none.
+/// Sets the phase of a status without phase.
 pub(crate) fn set_phase(object: &mut Value, phase: &str) {
     let status = object::member_mut(object::map_of(object), "status");
     if status.get("phase").and_then(Value::as_str).is_none_or(str::is_empty) {

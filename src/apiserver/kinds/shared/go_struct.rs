@@ -1,9 +1,9 @@
-//! Structs as errors of the API server show them: the server's own form of a part, in the order of its fields.
+//! Formats structs in error messages like the API server: its internal form of a part, in field order.
 
 use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::go;
 
-/// A struct of texts.
+/// Formats a struct with string fields.
 pub(crate) fn of_texts(members: &[(&str, &str)]) -> BadValue {
     let mut shown = String::from("{");
     for (at, (name, text)) in members.iter().enumerate() {

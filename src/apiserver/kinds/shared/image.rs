@@ -1,21 +1,21 @@
-//! References to images: `registry.example.com:5000/path/name:tag@digest` (github.com/distribution/reference, and
+//! Parses image references: `registry.example.com:5000/path/name:tag@digest` (github.com/distribution/reference, and
 //! pkg/util/parsers).
 
-/// The registry of images that name none.
+/// The registry of references without domain.
 const DOMAIN: &str = "docker.io";
-/// Bytes of a repository's name, with its registry.
+/// Most bytes of a repository's name, with its registry.
 const LONGEST: usize = 255;
 const LONGEST_TAG: usize = 128;
-/// Hexadecimal digits that a digest has at least.
+/// Least number of hexadecimal digits of a digest.
 const SHORTEST_DIGEST: usize = 32;
 
-/// Whether the reference means whatever is the latest: it says so, or neither tag nor digest. One that cannot be read means
-/// nothing.
+/// Whether the reference is to the latest image: by the tag `latest`, or without tag and digest. False for invalid
+/// references.
 pub(crate) fn is_latest(image: &str) -> bool {
     parse(image).is_some_and(|(tag, digest)| tag == Some("latest") || (tag.is_none() && digest.is_none()))
 }
 
-/// The tag and the digest of a reference, if it is one.
+/// Returns the tag and the digest of a reference; None if it is invalid.
 fn parse(image: &str) -> Option<(Option<&str>, Option<&str>)> {
     let is_identifier =
         image.len() == 64 && image.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
@@ -26,7 +26,7 @@ fn parse(image: &str) -> Option<(Option<&str>, Option<&str>)> {
         Some((named, digest)) => (named, Some(digest)),
         None => (image, None),
     };
-    // What stands before the first slash is a domain if it looks like one.
+    // The part before the first slash is a domain if it looks like one.
     let looks_like_domain = |text: &str| {
         text.contains(['.', ':']) || text == "localhost" || text.bytes().any(|byte| byte.is_ascii_uppercase())
     };
@@ -38,7 +38,7 @@ fn parse(image: &str) -> Option<(Option<&str>, Option<&str>)> {
         Some((path, tag)) => (path, Some(tag)),
         None => (rest, None),
     };
-    // What has no domain is that of a registry, and what has no folder there that of its library.
+    // References without domain are in the default registry, and there without directory in `library`.
     let home = if domain.is_none() && !path.contains('/') { "library/" } else { "" };
     let is_reference = domain.is_none_or(is_domain)
         && domain.unwrap_or(DOMAIN).len() + 1 + home.len() + path.len() <= LONGEST
@@ -69,7 +69,7 @@ fn is_domain(domain: &str) -> bool {
     is_host && port.is_none_or(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Small letters and digits, with one dot, up to two underscores or any number of dashes between them.
+/// Lower-case letters and digits, separated by one dot, up to two underscores or any number of dashes.
 fn is_component(component: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let mut between = component.split(is_plain).filter(|between| !between.is_empty());

@@ -1,4 +1,4 @@
-//! Values as some refusals print them: in kube-apiserver's internal form, and the difference of two of them.
+//! Formats values in kube-apiserver's internal form, which some errors print, and the difference of two of them.
 
 use admit_apimachinery::diff;
 use admit_apimachinery::field_error::BadValue;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::builtin::{internal, tables};
 
-/// A value of the type with that OpenAPI name, in the internal form.
+/// Converts a value of the type with that OpenAPI name to the internal form.
 pub(crate) fn shown(openapi: &str, value: &Value) -> Value {
     if value.is_null() {
         return Value::Null;
@@ -15,18 +15,18 @@ pub(crate) fn shown(openapi: &str, value: &Value) -> Value {
     tables.by_openapi_name(openapi).map(|id| internal(tables, id, value)).unwrap_or_default()
 }
 
-/// Whether two values of the type with that OpenAPI name mean the same: amounts may be written otherwise.
+/// Whether two values of the type with that OpenAPI name are equal; quantities may be written differently.
 pub(crate) fn alike(openapi: &str, one: &Value, other: &Value) -> bool {
     one == other || tables().by_openapi_name(openapi).is_some_and(|id| tables().alike(id, one, other))
 }
 
-/// A value in the internal form as errors show it: its members in their order, and Go's escapes.
+/// Formats a value in the internal form for errors: members in order, with Go's escapes.
 pub(crate) fn told(value: &Value) -> BadValue {
     let text = value.to_string();
     BadValue::Verbatim(text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026"))
 }
 
-/// How two values in the internal form differ, line by line; nothing is said of long ones.
+/// Returns a line diff of two values in the internal form; empty for long ones.
 pub(crate) fn difference(old: &Value, new: &Value) -> String {
     if is_long(old) || is_long(new) {
         return String::new();
@@ -34,10 +34,10 @@ pub(crate) fn difference(old: &Value, new: &Value) -> String {
     diff::unified(&indented(old), &indented(new))
 }
 
-/// Values with more of them inside are not compared: each has a line of its own.
+/// Values with more nested values than this get no diff: each has a line of its own.
 const MOST_VALUES: usize = 50_000;
 
-/// Whether the text is longer than those that are compared.
+/// Whether the value is too long for a diff.
 fn is_long(value: &Value) -> bool {
     fn counted(value: &Value, left: &mut usize) {
         *left = left.saturating_sub(1);
@@ -53,7 +53,7 @@ fn is_long(value: &Value) -> bool {
     left == 0
 }
 
-/// JSON with one blank for each level.
+/// Formats JSON with one blank for each level.
 fn indented(value: &Value) -> String {
     let pretty = format!("{value:#}");
     let halved = pretty.lines().map(|line| {

@@ -1,4 +1,4 @@
-//! Numbers that may be given as a percentage of another (pkg/apis/apps/validation, `ValidatePositiveIntOrPercent`).
+//! Validates numbers that may be percentages of another number (pkg/apis/apps/validation, `ValidatePositiveIntOrPercent`).
 
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::kinds::field::Field;
 const NO_PERCENTAGE: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or \
                              '93%', regex used for validation is '[0-9]+%')";
 
-/// It is a number of 0 or more, or a percentage.
+/// Requires a number of at least 0, or a percentage.
 pub(crate) fn not_negative(field: &Field<'_>, errors: &mut FieldErrors) {
     match field.value() {
         Value::String(text) if digits(text).is_none() => errors.add(|| field.invalid(NO_PERCENTAGE)),
@@ -16,23 +16,23 @@ pub(crate) fn not_negative(field: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A percentage is 100 % at most.
+/// Requires a percentage of at most 100 %.
 pub(crate) fn at_most_all(field: &Field<'_>, errors: &mut FieldErrors) {
     if field.value().as_str().and_then(digits).is_some_and(|percentage| percentage > 100) {
         errors.add(|| field.invalid("must not be greater than 100%"));
     }
 }
 
-/// The number, or the number of hundredths; 0 if it is neither.
+/// Returns the number, or that of the percentage; 0 if it is neither.
 pub(crate) fn number(field: &Field<'_>) -> i64 {
     match field.value() {
-        // A text that is no percentage counts as the number that it spells.
+        // A string without `%` counts as the number in it.
         Value::String(text) => digits(text).or_else(|| text.parse().ok()).unwrap_or_default(),
         _ => field.integer().unwrap_or_default(),
     }
 }
 
-/// The number before the `%`; a huge one counts as the largest.
+/// Returns the number before the `%`; one that is too large is the maximum.
 fn digits(text: &str) -> Option<i64> {
     let digits = text.strip_suffix('%')?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Values as the API server holds them inside, which is how some of its errors show them.
+//! Converts values to the API server's internal form, in which some of its errors show them.
 
 use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::go;
@@ -7,19 +7,19 @@ use serde_json::Value;
 use crate::builtin::{internal, tables};
 use crate::kinds::field::Field;
 
-/// The part in its internal form; `name` is its published type (`io.k8s.api.apps.v1.DeploymentStrategy`).
+/// Converts the part to its internal form; `name` is its published type (`io.k8s.api.apps.v1.DeploymentStrategy`).
 pub(crate) fn form(part: &Field<'_>, name: &str) -> Value {
     let id = tables().by_openapi_name(name);
     id.map(|id| internal(tables(), id, &part.as_sent())).unwrap_or_default()
 }
 
-/// As [`form`], written with the fields in the order of the type, where the value of an error would have them in that of
-/// their names.
+/// Like [`form`], as the value of an error with fields in the order of the type, where errors otherwise
+/// sort them by name.
 pub(crate) fn shown(part: &Field<'_>, name: &str) -> BadValue {
     as_it_stands(&form(part, name))
 }
 
-/// A value of an error whose members are shown in the order in which they stand.
+/// Formats the value of an error with its members in their given order.
 pub(crate) fn as_it_stands(value: &Value) -> BadValue {
     let mut out = String::new();
     write(value, &mut out);

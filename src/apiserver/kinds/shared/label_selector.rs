@@ -1,4 +1,4 @@
-//! Label selectors (staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go).
+//! Validates label selectors (staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/validation/validation.go).
 
 use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::findings::FieldErrors;
@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use crate::kinds::field::Field;
 
-/// Whether the values of a selector's expressions must be values that a label can have. They need not be where the
-/// stored object has such values already.
+/// Whether the values of a selector's expressions must be valid label values. This is not checked if the
+/// stored object has invalid values already.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum LabelValues {
     Checked,
     Unchecked,
 }
 
-/// What is wrong with a selector; nothing is wrong with one that is not there.
+/// Validates a selector, if there is one.
 pub(crate) fn validate(selector: &Field<'_>, values: LabelValues, errors: &mut FieldErrors) {
     label_pairs(&selector.get("matchLabels"), errors);
     for expression in selector.get("matchExpressions").items() {
@@ -23,7 +23,7 @@ pub(crate) fn validate(selector: &Field<'_>, values: LabelValues, errors: &mut F
     }
 }
 
-/// A selector as errors show it: labels in the order of their keys, fields in that of their type.
+/// Formats a selector for errors: labels sorted by key, fields in the order of their type.
 pub(crate) fn shown(selector: &Field<'_>) -> BadValue {
     let (labels, expressions) = (selector.get("matchLabels"), selector.get("matchExpressions"));
     let mut parts = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn shown(selector: &Field<'_>) -> BadValue {
     }
 }
 
-/// Keys and values of labels; errors name the map, not the entry.
+/// Validates keys and values of labels; errors name the map, not the entry.
 pub(crate) fn label_pairs(pairs: &Field<'_>, errors: &mut FieldErrors) {
     for (key, value) in pairs.entries() {
         for problem in labels::key(key) {

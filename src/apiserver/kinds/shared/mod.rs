@@ -1,6 +1,7 @@
 //! Parts that several kinds have in common.
 
 pub(crate) mod amount;
+pub(crate) mod claim;
 pub(crate) mod conditions;
 pub(crate) mod config_key;
 pub(crate) mod defaults;
@@ -21,5 +22,6 @@ pub(crate) mod resource_names;
 pub(crate) mod selection;
 pub(crate) mod signer_name;
 pub(crate) mod taints;
+pub(crate) mod template_metadata;
 pub(crate) mod texts;
 pub(crate) mod workload;

@@ -122,6 +122,14 @@ pub(crate) fn network_warning(field: &Field<'_>) -> Option<String> {
     })
 }
 
+/// Warnings about the addresses of balancers in a status.
+pub(crate) fn balancer_warnings(object: &serde_json::Value) -> Vec<String> {
+    let ingress = Field::root(object).get("status").get("loadBalancer").get("ingress");
+    // What is named is the item, and not its address.
+    let warning = |item: Field<'_>| address_warning(&item.with(item.get("ip").value()));
+    ingress.items().filter_map(warning).collect()
+}
+
 /// A warning about an address that is not written as it should be.
 pub(crate) fn address_warning(field: &Field<'_>) -> Option<String> {
     let text = field.text();

@@ -1,4 +1,4 @@
-//! Selectors of nodes.
+//! Validates node selectors.
 
 use admit_apimachinery::findings::FieldErrors;
 
@@ -17,7 +17,7 @@ fn no_values(values: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A selector of nodes.
+/// Validates a node selector.
 pub(crate) fn node_selector(selector: &Field<'_>, errors: &mut FieldErrors) {
     let terms = selector.get("nodeSelectorTerms");
     if terms.is_empty() {
@@ -62,7 +62,7 @@ fn node_field(expression: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Labels of nodes that have new names, since when, and the names.
+/// Renamed node labels, the version of the change, and the new names.
 const OLD_LABELS: [(&str, &str, &str); 5] = [
     ("beta.kubernetes.io/arch", "v1.14", "kubernetes.io/arch"),
     ("beta.kubernetes.io/os", "v1.14", "kubernetes.io/os"),
@@ -71,18 +71,18 @@ const OLD_LABELS: [(&str, &str, &str); 5] = [
     ("beta.kubernetes.io/instance-type", "v1.17", "node.kubernetes.io/instance-type"),
 ];
 
-/// The new name of an old label of nodes.
+/// Returns the new name of a renamed node label.
 pub(crate) fn renamed_label(key: &str) -> Option<&'static str> {
     OLD_LABELS.iter().find(|(old, ..)| *old == key).map(|(_, _, new)| *new)
 }
 
-/// What is said of an old label of nodes.
+/// Returns the deprecation message for a renamed node label.
 pub(crate) fn old_label(key: &str) -> Option<String> {
     let (_, since, new) = OLD_LABELS.iter().find(|(old, ..)| *old == key)?;
     Some(format!("deprecated since {since}; use \"{new}\" instead"))
 }
 
-/// Warnings about a term that selects nodes.
+/// Adds warnings about a node selector term.
 pub(crate) fn node_term_warnings(term: &Field<'_>, warnings: &mut Vec<String>) {
     for expression in term.get("matchExpressions").items() {
         let key = expression.get("key");

@@ -3,6 +3,7 @@
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
+use super::texts::annotation_keys;
 use super::{label_selector, pod_spec};
 use crate::kinds::field::Field;
 
@@ -12,7 +13,7 @@ pub(crate) fn validate(template: &Field<'_>, old: Option<&Value>, errors: &mut F
     // The paths leave the metadata out.
     label_selector::label_pairs(&template.get("labels").with(metadata.get("labels").value()), errors);
     let annotations = template.get("annotations").with(metadata.get("annotations").value());
-    pod_spec::annotation_keys(&annotations, errors);
+    annotation_keys(&annotations, errors);
     let spec = template.get("spec");
     pod_spec::annotations::validate(&annotations, &spec, errors);
     let options = pod_spec::Options::template(old.and_then(|old| old.get("spec")));

@@ -1,21 +1,21 @@
-//! The objects that a pod uses by their names (`VisitPodSecretNames`, `VisitPodConfigmapNames`), and those of volumes.
+//! Lists the objects that a pod refers to by name (`VisitPodSecretNames`, `VisitPodConfigmapNames`), and the secrets of volumes.
 
 use admit_apimachinery::pointer::{items, text};
 use serde_json::Value;
 
 use crate::object;
 
-/// The annotation of a pod that a kubelet runs by itself, and that is stored only to be seen.
+/// The annotation of mirror pods: copies in the API of pods that a kubelet runs by itself.
 pub(crate) const MIRROR: &str = "kubernetes.io/config.mirror";
 
 pub(crate) fn is_mirror(pod: &Value) -> bool {
     object::meta_map(pod, "annotations").any(|(key, _)| key == MIRROR)
 }
 
-/// The lists of all containers of a pod.
+/// Paths of all lists of containers of a pod.
 const CONTAINERS: [&str; 3] = ["/spec/initContainers", "/spec/containers", "/spec/ephemeralContainers"];
 
-/// Sources of volumes with a secret, and where its name is.
+/// Paths of secret names in volume sources.
 const SECRET_SOURCES: [&str; 10] = [
     "/azureFile/secretName",
     "/cephfs/secretRef/name",
@@ -29,7 +29,7 @@ const SECRET_SOURCES: [&str; 10] = [
     "/storageos/secretRef/name",
 ];
 
-/// The names of the secrets that the pod uses.
+/// Returns the names of the secrets that the pod uses.
 pub(crate) fn secrets(pod: &Value) -> impl Iterator<Item = &str> {
     let pulled = items(pod, "/spec/imagePullSecrets").iter().map(|secret| text(secret, "/name"));
     let volumes = items(pod, "/spec/volumes").iter().flat_map(|volume| {
@@ -40,7 +40,7 @@ pub(crate) fn secrets(pod: &Value) -> impl Iterator<Item = &str> {
     pulled.chain(read).chain(volumes).filter(|name| !name.is_empty())
 }
 
-/// The names of the config maps that the pod uses.
+/// Returns the names of the config maps that the pod uses.
 pub(crate) fn config_maps(pod: &Value) -> impl Iterator<Item = &str> {
     let volumes = items(pod, "/spec/volumes").iter().flat_map(|volume| {
         std::iter::once(text(volume, "/configMap/name")).chain(projected(volume, "/configMap/name"))
@@ -49,12 +49,12 @@ pub(crate) fn config_maps(pod: &Value) -> impl Iterator<Item = &str> {
     read.chain(volumes).filter(|name| !name.is_empty())
 }
 
-/// The names of the claims of volumes that the pod uses: its own, and those that are made for it.
+/// Returns the names of the PersistentVolumeClaims that the pod uses, including those created for ephemeral volumes.
 pub(crate) fn claims(pod: &Value) -> impl Iterator<Item = String> {
     items(pod, "/spec/volumes").iter().filter_map(|volume| claim(pod, volume))
 }
 
-/// The name of the claim that stands behind a volume of the pod.
+/// Returns the name of the claim of a volume; None if the volume has no claim.
 pub(crate) fn claim(pod: &Value, volume: &Value) -> Option<String> {
     let own = text(volume, "/persistentVolumeClaim/claimName");
     if !own.is_empty() {
@@ -64,7 +64,7 @@ pub(crate) fn claim(pod: &Value, volume: &Value) -> Option<String> {
     made.then(|| format!("{}-{}", object::name(pod), text(volume, "/name")))
 }
 
-/// The names of the claims of devices that the pod uses. One of a template has its name when it is made.
+/// Returns the names of the ResourceClaims that the pod uses. Those from templates are named in the status once created.
 pub(crate) fn resource_claims(pod: &Value) -> impl Iterator<Item = &str> {
     let made = |name: &str| {
         let statuses = items(pod, "/status/resourceClaimStatuses");
@@ -79,7 +79,7 @@ pub(crate) fn resource_claims(pod: &Value) -> impl Iterator<Item = &str> {
     listed.chain(std::iter::once(extended)).filter(|name| !name.is_empty())
 }
 
-/// Namespace and name of each secret by which kubelets reach a persistent volume.
+/// Returns namespace and name of each secret with which kubelets access a persistent volume.
 pub(crate) fn secrets_of_volume(volume: &Value) -> impl Iterator<Item = (&str, &str)> {
     let claimed_in = text(volume, "/spec/claimRef/namespace");
     let reference = move |pointer: &str, else_in: &'static str| {
@@ -96,10 +96,10 @@ pub(crate) fn secrets_of_volume(volume: &Value) -> impl Iterator<Item = (&str, &
     std::iter::once(azure).chain(others).filter(|(_, name)| !name.is_empty())
 }
 
-/// Secrets without a namespace are in that of the claim.
+/// Marks secrets whose default namespace is that of the claim.
 const CLAIM: &str = "claim";
 
-/// What kubelets see of persistent volumes; the secrets of CSI's controllers are not among it.
+/// References to secrets in persistent volumes that kubelets may read; those of CSI controllers are not included.
 const VOLUME_SECRETS: [(&str, &str); 10] = [
     ("cephfs/secretRef", CLAIM),
     ("cinder/secretRef", ""),

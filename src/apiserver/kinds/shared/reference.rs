@@ -1,11 +1,11 @@
-//! References to objects by group, kind and name.
+//! Validates references to objects by group, kind and name.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
 
 use crate::kinds::field::Field;
 
-/// A reference whose group may be left out (`TypedLocalObjectReference`).
+/// Validates a reference with an optional group (`TypedLocalObjectReference`).
 pub(crate) fn typed(reference: &Field<'_>, errors: &mut FieldErrors) {
     let group = reference.get("apiGroup");
     if group.is_set() {
@@ -15,7 +15,7 @@ pub(crate) fn typed(reference: &Field<'_>, errors: &mut FieldErrors) {
     segment(&reference.get("name"), errors);
 }
 
-/// A text that has to be there, and to fit into a path.
+/// Requires a string that is a valid path segment.
 pub(crate) fn segment(field: &Field<'_>, errors: &mut FieldErrors) {
     if field.text().is_empty() {
         errors.add(|| field.required(""));

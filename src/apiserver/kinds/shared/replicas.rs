@@ -1,17 +1,17 @@
-//! Counts of replicas in the status of workloads.
+//! Validates counts of replicas in the status of workloads.
 
 use admit_apimachinery::findings::FieldErrors;
 
 use crate::kinds::field::Field;
 
-/// Each count is 0 or more.
+/// Each count must be at least 0.
 pub(crate) fn not_negative(parent: &Field<'_>, counts: &[&'static str], errors: &mut FieldErrors) {
     for &count in counts {
         parent.get(count).not_negative(errors);
     }
 }
 
-/// None of the counts is above that of `of`; `name` says in the error what that is.
+/// No count may exceed that of `of`; errors call it `name`.
 pub(crate) fn at_most(
     status: &Field<'_>,
     counts: &[&'static str],
@@ -29,7 +29,7 @@ pub(crate) fn at_most(
     }
 }
 
-/// The status of what keeps a number of pods running: a ReplicaSet or ReplicationController.
+/// Validates the status of a ReplicaSet or ReplicationController.
 pub(crate) fn kept(status: &Field<'_>, errors: &mut FieldErrors) {
     let parts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
     not_negative(status, &["replicas"], errors);
@@ -39,7 +39,7 @@ pub(crate) fn kept(status: &Field<'_>, errors: &mut FieldErrors) {
     at_most(status, &["availableReplicas"], "readyReplicas", "readyReplicas", errors);
 }
 
-/// The count of hash collisions only grows.
+/// The count of hash collisions may not decrease.
 pub(crate) fn not_decremented(status: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     let (count, before) = (status.get("collisionCount"), old.get("collisionCount"));
     let own = count.integer().unwrap_or_default();

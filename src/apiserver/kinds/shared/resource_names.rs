@@ -1,13 +1,13 @@
-//! The names of resources that are limited, requested and counted.
+//! Classifies and validates names of resources in limits, requests and quotas.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 
 use crate::kinds::field::Field;
 
-/// What containers ask for.
+/// Resources of containers.
 const OF_CONTAINERS: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
-/// What only quotas count, beside those of containers and objects.
+/// Further resources that only quotas have, besides objects.
 const OF_QUOTAS: [&str; 7] = [
     "requests.cpu",
     "requests.memory",
@@ -17,7 +17,7 @@ const OF_QUOTAS: [&str; 7] = [
     "limits.memory",
     "limits.ephemeral-storage",
 ];
-/// Objects, of which there is a whole number.
+/// Counts of objects, which are whole numbers.
 const OBJECTS: [&str; 9] = [
     "pods",
     "resourcequotas",
@@ -31,7 +31,7 @@ const OBJECTS: [&str; 9] = [
 ];
 pub(crate) const HUGE_PAGES: &str = "hugepages-";
 
-/// Pages of one size, which is part of the name.
+/// Whether the resource is huge pages, whose size is part of the name.
 pub(crate) fn is_huge_page(name: &str) -> bool {
     name.starts_with(HUGE_PAGES)
 }
@@ -40,7 +40,7 @@ fn is_huge_page_of_quota(name: &str) -> bool {
     is_huge_page(name) || name.strip_prefix("requests.").is_some_and(is_huge_page)
 }
 
-/// A resource that quotas count.
+/// Whether quotas may limit the resource.
 pub(crate) fn is_of_quotas(name: &str) -> bool {
     [&OF_CONTAINERS[..], &OF_QUOTAS, &OBJECTS].iter().any(|names| names.contains(&name))
         || is_huge_page_of_quota(name)
@@ -50,27 +50,27 @@ fn is_standard(name: &str) -> bool {
     name == "storage" || is_of_quotas(name)
 }
 
-/// A resource of Kubernetes itself.
+/// Whether the resource is defined by Kubernetes.
 pub(crate) fn is_native(name: &str) -> bool {
     !name.contains('/') || name.contains("kubernetes.io/")
 }
 
-/// A resource of somebody else.
+/// Whether the resource is an extended one, defined by others.
 pub(crate) fn is_extended(name: &str) -> bool {
     !is_native(name) && !name.starts_with("requests.") && labels::key(&format!("requests.{name}")).is_empty()
 }
 
-/// Whether there is a whole number of it.
+/// Whether quantities of it must be whole numbers.
 pub(crate) fn is_whole(name: &str) -> bool {
     OBJECTS.contains(&name) || is_extended(name)
 }
 
-/// Whether more of it may be promised than there is.
+/// Whether limits may exceed requests.
 pub(crate) fn may_be_overcommitted(name: &str) -> bool {
     is_native(name) && !is_huge_page(name)
 }
 
-/// The name of any resource: a qualified name; one without a domain is one that Kubernetes knows. Answers whether it is one.
+/// Validates the name of any resource: a qualified name, or a standard name without domain. Returns whether it is valid.
 pub(crate) fn any(name: &str, field: &Field<'_>, errors: &mut FieldErrors) -> bool {
     let mut problems = labels::key(name);
     if problems.is_empty() && !name.contains('/') && !is_standard(name) {
@@ -83,7 +83,7 @@ pub(crate) fn any(name: &str, field: &Field<'_>, errors: &mut FieldErrors) -> bo
     is_one
 }
 
-/// The name of a resource that containers ask for.
+/// Validates the name of a container's resource.
 pub(crate) fn of_container(name: &str, field: &Field<'_>, errors: &mut FieldErrors) {
     any(name, field, errors);
     if !name.contains('/') {
@@ -95,7 +95,7 @@ pub(crate) fn of_container(name: &str, field: &Field<'_>, errors: &mut FieldErro
     }
 }
 
-/// The name of a resource that quotas count.
+/// Validates the name of a resource in a quota.
 pub(crate) fn of_quota(name: &str, field: &Field<'_>, errors: &mut FieldErrors) {
     any(name, field, errors);
     if !name.contains('/') && !is_of_quotas(name) {

@@ -1,4 +1,4 @@
-//! Which pods a workload's selector chooses.
+//! Evaluates the pod selectors of workloads.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::selector::LabelSelector;
@@ -7,19 +7,19 @@ use serde_json::Value;
 use super::label_selector::{self, LabelValues};
 use crate::kinds::field::Field;
 
-/// Validates a selector, if there is one. Answers whether it can be used.
+/// Validates a selector, if there is one. Returns whether it is valid.
 pub(crate) fn is_usable(selector: &Field<'_>, errors: &mut FieldErrors) -> bool {
     let before = errors.count();
     label_selector::validate(selector, LabelValues::Checked, errors);
     errors.count() == before
 }
 
-/// Whether a selector that is there asks for nothing.
+/// Whether a selector is present and empty.
 pub(crate) fn asks_nothing(selector: &Field<'_>) -> bool {
     selector.is_set() && selector.get("matchLabels").is_empty() && selector.get("matchExpressions").is_empty()
 }
 
-/// Whether a selector that can be used chooses these labels. One that is not there chooses nothing.
+/// Whether a valid selector matches these labels. An absent one matches nothing.
 pub(crate) fn chooses(selector: &Field<'_>, labels: &Value) -> bool {
     selector.is_set()
         && LabelSelector::read(selector.value()).selects(|key| labels.get(key).and_then(Value::as_str))

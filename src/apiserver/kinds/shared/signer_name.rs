@@ -1,4 +1,4 @@
-//! Names of signers: `example.com/name` (pkg/apis/core/validation/validation.go, `ValidateSignerName`).
+//! Validates names of signers: `example.com/name` (pkg/apis/core/validation/validation.go, `ValidateSignerName`).
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
@@ -7,7 +7,7 @@ use admit_apimachinery::names::NameRule;
 use crate::kinds::field::Field;
 
 const LONGEST_DOMAIN: i64 = 253;
-/// A domain, a slash, and a path of a subdomain, a dot and a label.
+/// Most bytes of a name: a domain, a slash, a subdomain, a dot and a label.
 const LONGEST: i64 = 571;
 
 pub(crate) fn validate(signer: &Field<'_>, errors: &mut FieldErrors) {
@@ -37,7 +37,7 @@ fn is_longer(text: &str, most: i64) -> bool {
     i64::try_from(text.len()).is_ok_and(|length| length > most)
 }
 
-/// The first part that breaks the rule is told.
+/// Reports the first part that breaks the rule.
 fn parts(signer: &Field<'_>, text: &str, rule: NameRule, errors: &mut FieldErrors) {
     let broken = text.split('.').map(|part| (part, rule.problems(part, false)));
     if let Some((part, problems)) = broken.into_iter().find(|(_, problems)| !problems.is_empty()) {

@@ -6,6 +6,7 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 
 use super::inside;
+use super::pod_spec::scheduling::tolerations;
 use super::texts::qualified;
 use crate::kinds::field::Field;
 
@@ -32,42 +33,6 @@ pub(crate) fn taints(taints: &Field<'_>, errors: &mut FieldErrors) {
                 error
             });
         }
-    }
-}
-
-/// Tolerations.
-pub(crate) fn tolerations(tolerations: &Field<'_>, errors: &mut FieldErrors) {
-    for toleration in tolerations.items() {
-        let (key, value) = (toleration.get("key"), toleration.get("value"));
-        let (operator, effect) = (toleration.get("operator"), toleration.get("effect"));
-        if key.text().is_empty() {
-            if operator.text() != "Exists" {
-                let why = "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-                errors.add(|| operator.invalid(why));
-            }
-        } else {
-            qualified(&key, errors);
-        }
-        if toleration.get("tolerationSeconds").is_set() && effect.text() != "NoExecute" {
-            errors.add(|| effect.invalid("effect must be 'NoExecute' when `tolerationSeconds` is set"));
-        }
-        match operator.text() {
-            "" | "Equal" => {
-                if let Some(problem) = joined(&labels::value(value.text())) {
-                    errors.add(|| operator.invalid_as(value.text(), problem));
-                }
-            }
-            "Exists" if !value.text().is_empty() => errors.add(|| {
-                operator.invalid_as(
-                    inside::told(&shown(&toleration)),
-                    "value must be empty when `operator` is 'Exists'",
-                )
-            }),
-            "Exists" => {}
-            "Lt" | "Gt" => errors.add(|| operator.not_supported(&["Equal", "Exists", "Lt", "Gt"])),
-            _ => errors.add(|| operator.not_supported(&["Equal", "Exists"])),
-        }
-        effect.one_of(&EFFECTS, errors);
     }
 }
 
@@ -102,23 +67,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tolerations_fit_together() {
-        let object = json!({"list": [
-            {"operator": "Equal"},
-            {"key": "k", "operator": "Exists", "value": "v", "tolerationSeconds": 1},
-        ]});
+    fn tolerations_fit_together_and_stand_there_once() {
+        let one = json!({"key": "k", "operator": "Exists", "value": "v", "effect": "NoExecute"});
+        let object = json!({"list": [one, one]});
         let mut errors = FieldErrors::default();
-        tolerations(&Field::root(&object).get("list"), &mut errors);
+        distinct_tolerations(&Field::root(&object).get("list"), &mut errors);
         let texts: Vec<String> = errors.into_iter().map(|error| error.to_string()).collect();
-        assert_eq!(
-            texts,
-            [
-                "list[0].operator: Invalid value: \"Equal\": operator must be Exists when `key` is empty, which means \
-                 \"match all values and all keys\"",
-                "list[1].effect: Invalid value: \"\": effect must be 'NoExecute' when `tolerationSeconds` is set",
-                "list[1].operator: Invalid value: {\"Key\":\"k\",\"Operator\":\"Exists\",\"Value\":\"v\",\"Effect\":\"\",\
-                 \"TolerationSeconds\":1}: value must be empty when `operator` is 'Exists'",
-            ]
-        );
+        let odd = |at| {
+            format!(
+                "list[{at}].operator: Invalid value: \"v\": value must be empty when `operator` is 'Exists'"
+            )
+        };
+        let twice = "list[1]: Duplicate value: {\"Key\":\"k\",\"Operator\":\"Exists\",\"Value\":\"v\",\
+                     \"Effect\":\"NoExecute\",\"TolerationSeconds\":null}";
+        assert_eq!(texts, [odd(0), odd(1), twice.to_owned()]);
     }
 }

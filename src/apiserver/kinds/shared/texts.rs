@@ -18,6 +18,15 @@ pub(crate) fn dns_label(field: &Field<'_>, errors: &mut FieldErrors) {
     field.problems(names::dns1123_label(field.text()), errors);
 }
 
+/// Keys of annotations, which are names of any case.
+pub(crate) fn annotation_keys(annotations: &Field<'_>, errors: &mut FieldErrors) {
+    for (key, _) in annotations.entries() {
+        for problem in labels::key(&key.to_lowercase()) {
+            errors.add(|| annotations.invalid_as(key, problem));
+        }
+    }
+}
+
 /// A text is a qualified name, as keys of labels are.
 pub(crate) fn qualified(field: &Field<'_>, errors: &mut FieldErrors) {
     field.problems(labels::key(field.text()), errors);

@@ -1,4 +1,4 @@
-//! What keeps pods running: how its template and its selector belong together.
+//! Validates what workloads have in common: pod template and selector.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use super::{pod_spec, selection};
 use crate::kinds::field::Field;
 use crate::object;
 
-/// Warnings about an object whose specification is new: about the template of its pods, which stands at `template`.
+/// Returns warnings about the pod template at `template`, if the specification is new or changed.
 pub(crate) fn warnings(object: &Value, old: Option<&Value>, template: &[&'static str]) -> Vec<String> {
     if is_as_before(object, old) {
         return Vec::new();
@@ -20,12 +20,12 @@ pub(crate) fn warnings(object: &Value, old: Option<&Value>, template: &[&'static
     pod_spec::warnings::of(&template, false)
 }
 
-/// The same, where the names of pods and of their hosts are made from that of the object.
+/// Like [`warnings`], with a warning about the object's name, from which names of pods and hosts are made.
 pub(crate) fn named_warnings(object: &Value, old: Option<&Value>, template: &[&'static str]) -> Vec<String> {
     name_warning(object, old).into_iter().chain(warnings(object, old, template)).collect()
 }
 
-/// A warning about the name of a new object, where names of pods and of their hosts are made from it.
+/// Returns a warning about the name of a new object from which names of pods and hosts are made.
 pub(crate) fn name_warning(object: &Value, old: Option<&Value>) -> Option<String> {
     let problems = match old {
         None => NameRule::Label.problems(object::name(object), false),
@@ -40,22 +40,22 @@ pub(crate) fn name_warning(object: &Value, old: Option<&Value>) -> Option<String
     })
 }
 
-/// Whether the specification is that of the old object.
+/// Whether the specification is unchanged.
 pub(crate) fn is_as_before(object: &Value, old: Option<&Value>) -> bool {
     old.is_some_and(|old| old.get("spec") == object.get("spec"))
 }
 
-/// The part of an old object at a pointer, if there is one.
+/// Returns the part of an old object at a JSON pointer, if there is one.
 pub(crate) fn part<'o>(old: Option<&'o Value>, pointer: &str) -> Option<&'o Value> {
     old.and_then(|old| old.pointer(pointer))
 }
 
-/// The labels of a template as they are shown: null if it has none.
+/// Returns the labels of a template; null if it has none.
 pub(crate) fn labels_of<'o>(template: &Field<'o>) -> Field<'o> {
     template.get("metadata").get("labels")
 }
 
-/// Pods that are to be kept running start anew whenever they end, and have no deadline.
+/// Pods of such workloads must always restart, and have no deadline.
 pub(crate) fn runs_always(template: &Field<'_>, kind: &str, errors: &mut FieldErrors) {
     let spec = template.get("spec");
     let policy = spec.get("restartPolicy");
@@ -68,21 +68,21 @@ pub(crate) fn runs_always(template: &Field<'_>, kind: &str, errors: &mut FieldEr
     }
 }
 
-/// The labels that the pods will have are chosen by the selector.
+/// The selector must match the labels of the template.
 pub(crate) fn is_chosen(selector: &Field<'_>, template: &Field<'_>, errors: &mut FieldErrors) {
     if !selection::chooses(selector, labels_of(template).value()) {
         errors.add(|| not_chosen(template));
     }
 }
 
-/// The error of a template whose labels are not chosen.
+/// Returns the error for a template whose labels are not matched.
 pub(crate) fn not_chosen(template: &Field<'_>) -> FieldError {
     let given = labels_of(template);
     given.invalid_as(&*given.as_sent(), "`selector` does not match template `labels`")
 }
 
-/// A template with the volumes of a StatefulSet's claims, which come first and in the place of volumes of
-/// the same name. Of several claims of one name there is one volume.
+/// Returns the template with volumes for the claims of a StatefulSet, which come first and replace volumes of
+/// the same name. Claims of the same name share one volume.
 pub(crate) fn with_claims(template: &Value, claims: &Field<'_>) -> Value {
     let name = |of: &Value| of.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut taken = HashSet::new();
@@ -90,7 +90,7 @@ pub(crate) fn with_claims(template: &Value, claims: &Field<'_>) -> Value {
     let names: Vec<&str> = names.filter(|name| taken.insert(*name)).collect();
     let own = template.pointer("/spec/volumes").and_then(Value::as_array).into_iter().flatten();
     let kept = own.filter(|volume| !taken.contains(name(volume).as_str())).cloned();
-    // Of claims of one name there is one volume.
+    // Claims of the same name share one volume.
     let mut seen = HashSet::new();
     let made = names
         .iter()

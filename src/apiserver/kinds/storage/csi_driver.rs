@@ -1,5 +1,5 @@
-//! CSIDrivers: what a driver of volumes can do. Read from pkg/apis/storage/validation and pkg/registry/storage/csidriver of
-//! Kubernetes 1.36.
+//! Defines the strategy of CSIDrivers: capabilities of volume drivers. Read from pkg/apis/storage/validation and
+//! pkg/registry/storage/csidriver of Kubernetes 1.36.
 
 use std::collections::HashSet;
 
@@ -39,15 +39,15 @@ fn default(_: &str, driver: &mut Value) {
     }
 }
 
-/// Pods are scheduled whether a node has the driver or not, which is how it is unless switched on: what asks for the
-/// contrary goes.
+/// Removes a field of a feature that is off by default: by default pods are scheduled even if a node lacks
+/// the driver.
 fn drop_switched_off(driver: &mut Value) {
     if let Some(spec) = driver.get_mut("spec").filter(|spec| spec.is_object()) {
         object::set_field(spec, "preventPodSchedulingIfMissing", None);
     }
 }
 
-/// A new driver has no generation; changes are counted.
+/// A new driver has no generation; each change of the specification increments it.
 fn prepare_update(driver: &mut Value, old: &Value) {
     drop_switched_off(driver);
     if driver.get("spec") != old.get("spec") {
@@ -70,7 +70,7 @@ fn validate(driver: &Value, errors: &mut FieldErrors) {
     for mode in modes.items() {
         const MODES: [&str; 2] = ["Persistent", "Ephemeral"];
         if !MODES.contains(&mode.text()) {
-            // The list is named, and not the item.
+            // The error names the list, not the item.
             errors.add(|| modes.with(mode.value()).not_supported(&MODES));
         }
     }
@@ -109,13 +109,13 @@ fn validate_update(driver: &Value, old: &Value, errors: &mut FieldErrors) {
     validate(driver, errors);
     let (spec, old) = (Field::root(driver).get("spec"), Field::root(old).get("spec"));
     let (attach, was) = (spec.get("attachRequired"), old.get("attachRequired"));
-    // The path is not that of the field.
+    // Upstream spells the path differently from the field.
     spec.get("attachedRequired").with(attach.value()).immutable(&was, errors);
     let modes = spec.get("volumeLifecycleModes");
     modes.immutable_or_null(&old.get("volumeLifecycleModes"), errors);
 }
 
-/// Tokens in the attributes of volumes are logged by some drivers: said where tokens are asked for anew.
+/// Warns, if token requests are new or changed, that some drivers log tokens in volume attributes.
 fn warnings(driver: &Value, old: Option<&Value>) -> Vec<String> {
     let spec = Field::root(driver).get("spec");
     let requests = spec.get("tokenRequests");

@@ -1,5 +1,5 @@
-//! CSINodes: the drivers of a node. Read from pkg/apis/storage/validation and pkg/registry/storage/csinode of Kubernetes
-//! 1.36.
+//! Defines the strategy of CSINodes: the drivers of a node. Read from pkg/apis/storage/validation and
+//! pkg/registry/storage/csinode of Kubernetes 1.36.
 
 use std::collections::{HashMap, HashSet};
 
@@ -42,7 +42,7 @@ fn validate(node: &Value, errors: &mut FieldErrors) {
     }
 }
 
-/// Keys of labels; what is wrong with them is told of the driver.
+/// Validates label keys; errors are reported for the driver.
 fn topology_keys(driver: &Field<'_>, errors: &mut FieldErrors) {
     let mut known = HashSet::new();
     for key in driver.get("topologyKeys").items().map(|key| key.text()) {
@@ -62,7 +62,7 @@ fn topology_keys(driver: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Drivers come and go; what one says of the node stays, but for how many volumes there may be.
+/// Drivers may be added and removed; those that stay are immutable except for the number of volumes.
 fn validate_update(node: &Value, old: &Value, errors: &mut FieldErrors) {
     validate(node, errors);
     let drivers = Field::root(node).get("spec").get("drivers");

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::kinds::field::Field;
 use crate::kinds::shared::amount::not_negative;
 use crate::kinds::shared::label_selector::{self, LabelValues};
+use crate::kinds::shared::node_selector::{node_term_warnings, old_label};
 use crate::kinds::shared::texts::subdomain;
 use crate::kinds::{Habit, Strategy};
 
@@ -15,8 +16,20 @@ pub(super) const STRATEGY: Strategy = Strategy {
     habits: &[Habit::NeedsVersion, Habit::ObjectAgain],
     validate: Some(validate),
     validate_update: Some(validate_update),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
+
+fn warnings(capacity: &Value, _: Option<&Value>) -> Vec<String> {
+    let topology = Field::root(capacity).get("nodeTopology");
+    let mut warnings = Vec::new();
+    node_term_warnings(&topology, &mut warnings);
+    let labels = topology.get("matchLabels");
+    for (label, _) in labels.entries() {
+        warnings.extend(old_label(label).map(|old| format!("{labels}.{label}: {old}")));
+    }
+    warnings
+}
 
 fn validate(capacity: &Value, errors: &mut FieldErrors) {
     let capacity = Field::root(capacity);

@@ -1,4 +1,4 @@
-//! The kinds of `storage.k8s.io`.
+//! Lists the kinds of `storage.k8s.io`.
 
 mod csi_driver;
 mod csi_node;

@@ -1,4 +1,4 @@
-//! What classes hand on to their drivers.
+//! Validates what storage classes pass to their drivers.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
@@ -6,15 +6,15 @@ use admit_apimachinery::labels;
 use crate::kinds::field::Field;
 
 const MOST_PARAMETERS: i64 = 512;
-/// Keys and values together, in bytes.
+/// Most bytes of all keys and values together.
 const MOST_BYTES: i64 = 256 << 10;
 
-/// Who provisions volumes: a qualified name, in whatever case.
+/// Validates a provisioner: a qualified name, in any case.
 pub(super) fn provisioner(field: &Field<'_>, errors: &mut FieldErrors) {
     if field.text().is_empty() {
         errors.add(|| field.required(""));
     } else {
-        // What is told is what was looked at.
+        // The error shows the lower-case name, which was validated.
         let name = field.text().to_lowercase();
         for problem in labels::key(&name) {
             errors.add(|| field.invalid_as(name.as_str(), problem));
@@ -22,7 +22,7 @@ pub(super) fn provisioner(field: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Not too many parameters, and not too long ones.
+/// Validates number and total length of parameters.
 pub(super) fn parameters(field: &Field<'_>, may_be_empty: bool, errors: &mut FieldErrors) {
     if i64::try_from(field.len()).is_ok_and(|count| count > MOST_PARAMETERS) {
         errors.add(|| field.too_long(MOST_PARAMETERS));

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::parameters::{parameters, provisioner};
 use crate::kinds::field::Field;
 use crate::kinds::shared::defaults::set_absent;
+use crate::kinds::shared::node_selector::old_label;
 use crate::kinds::shared::texts::qualified;
 use crate::kinds::{Habit, Strategy};
 
@@ -18,11 +19,24 @@ pub(super) const STRATEGY: Strategy = Strategy {
     default: Some(default),
     validate: Some(validate),
     validate_update: Some(validate_update),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
 fn default(_: &str, class: &mut Value) {
     set_absent(class, &[("reclaimPolicy", "Delete".into()), ("volumeBindingMode", "Immediate".into())]);
+}
+
+fn warnings(class: &Value, _: Option<&Value>) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let terms = Field::root(class).get("allowedTopologies");
+    for term in terms.items() {
+        let expressions = term.get("matchLabelExpressions");
+        for key in expressions.items().map(|expression| expression.get("key")) {
+            warnings.extend(old_label(key.text()).map(|old| format!("{key}: {old}")));
+        }
+    }
+    warnings
 }
 
 fn validate(class: &Value, errors: &mut FieldErrors) {

@@ -12,7 +12,13 @@ use crate::kinds::{Habit, Strategy};
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "VolumeAttachment",
-    habits: &[Habit::NeedsVersion, Habit::AnswersDeleted, Habit::ChangeOnce, Habit::ObjectAgain],
+    habits: &[
+        Habit::NeedsVersion,
+        Habit::AnswersDeleted,
+        Habit::ChangeOnce,
+        Habit::ObjectAgain,
+        Habit::StatusAlike,
+    ],
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_update),
@@ -67,9 +73,9 @@ fn validate_update(attachment: &Value, old: &Value, errors: &mut FieldErrors) {
     let spec = Field::root(attachment).get("spec");
     let name = "io.k8s.api.storage.v1.VolumeAttachmentSpec";
     if !inside::alike(name, spec.value(), Field::root(old).get("spec").value()) {
+        let sent = spec.as_sent();
         let empty = serde_json::json!({});
-        let given = if spec.is_set() { spec.value() } else { &empty };
-        let shown = inside::shown(name, given);
+        let shown = inside::shown(name, if sent.is_null() { &empty } else { &sent });
         errors.add(|| spec.invalid_as(inside::told(&shown), "field is immutable"));
     }
 }

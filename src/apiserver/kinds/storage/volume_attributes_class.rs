@@ -1,4 +1,4 @@
-//! VolumeAttributesClasses: attributes of volumes that may change. Read from pkg/apis/storage/validation and
+//! Defines the strategy of VolumeAttributesClasses: mutable attributes of volumes. Read from pkg/apis/storage/validation and
 //! pkg/registry/storage/volumeattributesclass of Kubernetes 1.36.
 
 use admit_apimachinery::findings::FieldErrors;

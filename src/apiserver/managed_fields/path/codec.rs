@@ -1,4 +1,4 @@
-//! The `fieldsV1` format: a field set as JSON, in which every element of a path is a member name.
+//! Reads and writes the `fieldsV1` format: a field set as JSON, in which every element of a path is a member name.
 //!
 //! ```text
 //! f:NAME      a field                 k:{"name":"main"}   an item by its key fields
@@ -14,10 +14,10 @@ use super::parts::Parts;
 use super::set::FieldSet;
 use crate::interrupt;
 
-/// The member that stands for the element itself.
+/// The member that represents the element itself.
 const ITSELF: &str = ".";
 
-/// What stands before an element, and says of which kind it is.
+/// The prefix of an element, which gives its kind; all have this length.
 const KIND: &str = "f:";
 
 /// Why a field set cannot be read.
@@ -29,21 +29,21 @@ pub enum CodecError {
     Element(String, &'static str),
 }
 
-/// The set as the value of `fieldsV1`. What is written is gone from the set, so that not all of both is there at a time.
+/// Writes the set as the value of `fieldsV1`. The set is consumed on the way, so that the two are not in memory at once.
 #[must_use]
 pub fn to_json(set: FieldSet) -> Value {
     Value::Object(contents(set, false))
 }
 
-/// Reads the value of `fieldsV1`. Elements of a kind that is not known are left out, with all that lies below them.
+/// Reads the value of `fieldsV1`. Elements of unknown kinds are skipped, with everything below them.
 ///
 /// # Errors
-/// The first part that has not the form of a field set.
+/// Describes the first part that is not in the format of a field set.
 pub fn from_json(fields: &Value) -> Result<FieldSet, CodecError> {
     Ok(read(fields)?.1)
 }
 
-/// Behind the element itself, where that is a member and something lies below it.
+/// Writes the members of a set, after the `.` of the element itself if that is a member and has paths below it.
 fn contents(set: FieldSet, itself: bool) -> Map<String, Value> {
     let itself = itself && !set.is_empty();
     let entries = set.into_entries();
@@ -58,7 +58,7 @@ fn contents(set: FieldSet, itself: bool) -> Map<String, Value> {
     written
 }
 
-/// The memory of the result of [`to_json`], in bytes.
+/// Estimates the memory of the result of [`to_json`] in bytes.
 #[must_use]
 pub fn weight(set: &FieldSet) -> usize {
     if set.is_empty() {
@@ -72,7 +72,7 @@ pub fn weight(set: &FieldSet) -> usize {
     set.entries().map(entry).fold(weight::of_map(), usize::saturating_add)
 }
 
-/// Whether the element that the value stands for is a member, and what lies below it.
+/// Returns whether the element of this value is a member, and the paths below it.
 fn read(fields: &Value) -> Result<(bool, FieldSet), CodecError> {
     let members = match fields {
         Value::Object(members) => members,

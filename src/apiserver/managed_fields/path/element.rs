@@ -1,4 +1,4 @@
-//! One step of a path into an object, its order, and the text that refusals show for it.
+//! Defines one step of a path into an object, its order, and its form in error messages.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use admit_apimachinery::go;
 use serde_json::{Number, Value};
 
-/// How a value is reached from the one that holds it. The variants stand in the order in which field sets list them.
+/// A step from a value to one inside it. The order of the variants is their order in field sets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Element {
     /// A member of a map or struct.
@@ -15,12 +15,12 @@ pub enum Element {
     Key(Vec<(String, Scalar)>),
     /// The item of a set that has this value.
     Item(Scalar),
-    /// The item of a list at this place.
+    /// The item of a list at this index.
     Index(usize),
 }
 
 impl Element {
-    /// About how long its text is.
+    /// Estimates the length of its text.
     pub(super) fn len(&self) -> usize {
         let scalar = |value: &Scalar| match value {
             Scalar::String(text) | Scalar::Other(text) => text.len() + 2,
@@ -46,7 +46,7 @@ pub enum Scalar {
     Number(Number),
     String(String),
     Bool(bool),
-    /// Lists, maps and null identify nothing in a valid object, but stored field sets may name them.
+    /// Lists, maps and null identify no item in a valid object, but stored field sets may contain them.
     Other(String),
 }
 
@@ -61,7 +61,7 @@ impl Scalar {
         }
     }
 
-    /// The value as compact JSON, escaped as Go's encoder escapes it.
+    /// Formats the value as compact JSON, escaped as Go's encoder escapes it.
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {
@@ -82,7 +82,7 @@ impl Scalar {
     }
 }
 
-/// A string as a JSON literal in which `<`, `>` and `&` are escaped.
+/// Formats a string as a JSON literal in which `<`, `>` and `&` are escaped.
 pub(super) fn json_text(text: &str) -> String {
     let literal = Value::from(text).to_string();
     literal.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
@@ -146,7 +146,7 @@ fn shown(value: &Scalar) -> String {
     }
 }
 
-/// What is no scalar, as the library of upstream writes it: maps without braces.
+/// Formats lists and maps as structured-merge-diff does: maps without braces.
 fn shown_whole(value: &Value) -> String {
     match value {
         Value::Array(items) => {
@@ -161,7 +161,7 @@ fn shown_whole(value: &Value) -> String {
     }
 }
 
-/// The path as one text: `.spec.containers[name="main"].image`.
+/// Formats the path: `.spec.containers[name="main"].image`.
 #[must_use]
 pub fn path_text(path: &[Element]) -> String {
     path.iter().map(Element::to_string).collect()

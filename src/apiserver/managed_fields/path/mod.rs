@@ -1,4 +1,4 @@
-//! Paths into objects, sets of them, and their form in `fieldsV1`. Knows nothing of schemas, managers or objects.
+//! Defines paths into objects, sets of paths, and the `fieldsV1` format. Independent of schemas, managers and objects.
 
 mod codec;
 mod element;

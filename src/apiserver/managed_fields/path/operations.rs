@@ -1,5 +1,5 @@
-//! Operations on sets of paths: union, intersection, differences. They consume their sets and move what is in them, since these
-//! are as large as the objects.
+//! Implements operations on sets of paths: union, intersection, differences. Most consume their sets and move the contents, since
+//! sets can be as large as their objects.
 
 use super::element::Element;
 use super::parts::Parts;
@@ -7,21 +7,21 @@ use super::set::{FieldSet, Node};
 use crate::interrupt;
 
 impl FieldSet {
-    /// Adds one path. Many are put together as [`Parts`].
+    /// Adds one path. To build a set of many use [`Parts`].
     pub fn insert(&mut self, path: &[Element]) {
         if !path.is_empty() {
             *self = std::mem::take(self).union(Self::of_path(path));
         }
     }
 
-    /// The set of this path alone.
+    /// Builds a set of one path.
     fn of_path(path: &[Element]) -> Self {
         let Some((first, rest)) = path.split_first() else { return Self::default() };
         let node = Node { member: rest.is_empty(), below: Self::of_path(rest) };
         Self { nodes: vec![(first.clone(), node)] }
     }
 
-    /// The union of both sets.
+    /// Returns the union of both sets.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         if self.is_empty() {
@@ -30,7 +30,7 @@ impl FieldSet {
         Self::of_all([self, other])
     }
 
-    /// The intersection of both sets.
+    /// Returns the intersection of both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let mut common = Parts::default();
@@ -44,13 +44,13 @@ impl FieldSet {
         common.into_set()
     }
 
-    /// The members of this set that are not in the other. A parent in the other set does not remove its children.
+    /// Returns the members of this set that are not in the other. A parent in the other set does not remove its children.
     #[must_use]
     pub fn difference(self, other: &Self) -> Self {
         self.without(other, |_, below, counterpart| below.difference(counterpart))
     }
 
-    /// The members of this set that are neither in the other nor below a member of it.
+    /// Returns the members of this set that are neither in the other nor below a member of it.
     #[must_use]
     pub fn recursive_difference(self, other: &Self) -> Self {
         self.without(

@@ -1,5 +1,5 @@
-//! Builds path sets from their leaves, in any order, and from other sets. Adding path by path would walk a long name as often as there are
-//! paths through it.
+//! Builds path sets from their elements, in any order, and from other sets. Inserting path by path would compare a long name once for
+//! each path through it.
 
 use super::element::Element;
 use super::set::{FieldSet, Node};
@@ -9,12 +9,12 @@ use crate::interrupt;
 #[derive(Debug, Default)]
 pub struct Parts {
     nodes: Vec<(Element, Node)>,
-    /// They are in order, and each is there once.
+    /// Whether the elements are in order and unique.
     sorted: bool,
 }
 
 impl Parts {
-    /// Room for so many elements.
+    /// Allocates space for this number of elements.
     #[must_use]
     pub fn with_capacity(elements: usize) -> Self {
         Self { nodes: Vec::with_capacity(elements), sorted: false }
@@ -38,7 +38,7 @@ impl Parts {
         }
     }
 
-    /// Adds all that is in the set.
+    /// Adds all paths of the set.
     pub fn absorb(&mut self, set: FieldSet) {
         if self.nodes.is_empty() {
             (self.nodes, self.sorted) = (set.nodes, true);
@@ -58,7 +58,7 @@ impl Parts {
         self.nodes.push((element, node));
     }
 
-    /// The set, which takes no more room than it needs.
+    /// Returns the set, with no spare capacity.
     #[must_use]
     pub fn into_set(mut self) -> FieldSet {
         if !self.sorted {
@@ -69,8 +69,8 @@ impl Parts {
         FieldSet { nodes: self.nodes }
     }
 
-    /// Makes one node of those that stand beside each other under one element. However many there are, what lies below
-    /// them is put together once.
+    /// Merges adjacent nodes with the same element. The sets below equal elements are joined in one step, however many there
+    /// are.
     fn join_equals(&mut self) {
         let equal = |at: usize| match (self.nodes.get(at), self.nodes.get(at + 1)) {
             (Some((one, _)), Some((two, _))) => one == two,
@@ -96,7 +96,7 @@ impl Parts {
 }
 
 impl FieldSet {
-    /// The union of the sets.
+    /// Returns the union of the sets.
     #[must_use]
     pub fn of_all(sets: impl IntoIterator<Item = Self>) -> Self {
         let mut parts = Parts::default();

@@ -1,23 +1,23 @@
-//! Sets of paths (which fields a manager owns), and what is asked of them.
+//! Represents sets of paths (which fields a manager owns), and queries on them.
 //!
-//! A set is a tree; a node says whether its path belongs to the set, and what lies below it. Membership of a parent
-//! says nothing about its children, and the other way round.
+//! A set is a tree; each node holds whether its own path is a member, and the paths below it. Membership of a parent
+//! does not imply that of its children, nor the reverse.
 //!
-//! An object of many small fields has sets that are as large as itself. So a node takes only as much memory as it
+//! The sets of an object with many small fields are as large as the object, so a node takes no more memory than it
 //! needs.
 
 use super::element::{Element, Path};
 use crate::interrupt;
 
-/// A set of paths. The empty path, the object itself, is never a member.
+/// A set of paths. The empty path, which is the object itself, is never a member.
 ///
-/// INVARIANT: the nodes are in the order of their elements, each of which is there once.
+/// INVARIANT: the nodes are sorted by element, without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
     pub(super) nodes: Vec<(Element, Node)>,
 }
 
-/// INVARIANT: a node that is kept is a member or has members below it.
+/// INVARIANT: a stored node is a member or has members below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) member: bool,
@@ -56,13 +56,13 @@ impl FieldSet {
         self.node(element).is_some_and(|node| node.member)
     }
 
-    /// The paths below `element`, without it.
+    /// Returns the paths below `element`, without the element itself; None if there are none.
     #[must_use]
     pub fn below(&self, element: &Element) -> Option<&Self> {
         self.node(element).map(|node| &node.below).filter(|below| !below.is_empty())
     }
 
-    /// The first elements of all paths in order, whether each is a member, and the paths below it.
+    /// Returns the first elements of all paths in order, whether each is a member, and the paths below it.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = (&Element, bool, &Self)> {
         self.nodes.iter().map(|(element, node)| (element, node.member, &node.below))
     }
@@ -72,8 +72,8 @@ impl FieldSet {
         self.nodes.into_iter().map(|(element, node)| (element, node.member, node.below))
     }
 
-    /// The set with what `change` makes of each element's membership and of what goes on from it. Elements that are left with
-    /// neither go.
+    /// Replaces each element's membership and the paths below it by what `change` returns. Elements left with neither are
+    /// removed.
     #[must_use]
     pub(crate) fn mapped(mut self, change: impl Fn(&Element, bool, Self) -> (bool, Self)) -> Self {
         self.nodes.retain_mut(|(element, node)| {
@@ -85,7 +85,7 @@ impl FieldSet {
         self
     }
 
-    /// Whether all of it is in the other set, too.
+    /// Whether this is a subset of the other set.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         self.nodes.iter().all(|(element, node)| {
@@ -95,20 +95,20 @@ impl FieldSet {
         })
     }
 
-    /// How many paths there are.
+    /// Counts the paths.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nodes.iter().map(|(_, node)| usize::from(node.member) + node.below.len()).sum()
     }
 
-    /// All paths: on each level the members first, then what lies below each element.
+    /// Returns all paths: on each level the members first, then the paths below each element.
     #[must_use]
     pub fn paths(&self) -> Vec<Path> {
         let mut left = usize::MAX;
         self.first_paths(&mut left)
     }
 
-    /// The first paths that have together no more than `left` letters, which they are taken off from.
+    /// Returns the first paths whose texts have together at most `left` bytes, and subtracts their length from `left`.
     #[must_use]
     pub fn first_paths(&self, left: &mut usize) -> Vec<Path> {
         let mut found = Vec::new();
@@ -121,7 +121,7 @@ impl FieldSet {
             interrupt::checkpoint();
             match left.checked_sub(length + element.len()) {
                 Some(less) => *left = less,
-                // Nothing shorter that comes later is told in its place.
+                // After the first path that does not fit, shorter ones are not listed either.
                 None => {
                     *left = 0;
                     return;

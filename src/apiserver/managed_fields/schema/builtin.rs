@@ -10,7 +10,7 @@ use crate::builtin::{self, ListType, RawKind, Tables, TypeRef, tables};
 
 static BUILTIN: LazyLock<(Schema, BTreeMap<usize, TypeId>)> = LazyLock::new(|| convert(tables()));
 
-/// The schema of all built-in kinds, and the type of one of them.
+/// Returns the schema of all built-in kinds, and the type of one of them.
 #[must_use]
 pub fn builtin(group: &str, version: &str, kind: &str) -> Option<(&'static Schema, TypeId)> {
     let table = tables().kind(group, version, kind)?;
@@ -18,7 +18,7 @@ pub fn builtin(group: &str, version: &str, kind: &str) -> Option<(&'static Schem
     Some((schema, *ids.get(&table.index())?))
 }
 
-/// Object metadata as it is typed within the schema of a custom resource.
+/// Adds object metadata to the schema of a custom resource.
 pub(super) fn object_metadata(schema: &mut Schema) -> TypeId {
     let name = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
     let Some(table) = tables().by_openapi_name(name) else { return Schema::DEDUCED };
@@ -39,7 +39,7 @@ fn convert(tables: &Tables) -> (Schema, BTreeMap<usize, TypeId>) {
 struct Converter<'c> {
     tables: &'c Tables,
     schema: &'c mut Schema,
-    /// Messages that were converted, by their place in the tables.
+    /// Messages that were converted, by their index in the tables.
     ids: BTreeMap<usize, TypeId>,
 }
 
@@ -48,7 +48,7 @@ impl Converter<'_> {
         if let Some(known) = self.ids.get(&id.index()) {
             return *known;
         }
-        // Entered before its fields are walked: kinds may hold themselves.
+        // Registered before its fields are converted, since types may be recursive.
         let converted = self.schema.add(Type::default());
         self.ids.insert(id.index(), converted);
         let map = self.struct_map(id);
@@ -126,7 +126,7 @@ impl Converter<'_> {
     }
 }
 
-/// What a member that is always written is where nothing is said of it.
+/// Returns the value of an absent member that is always written.
 fn zero(field: &builtin::Field) -> Option<Value> {
     match &field.kind {
         _ if !field.always_written => None,
@@ -137,7 +137,7 @@ fn zero(field: &builtin::Field) -> Option<Value> {
     }
 }
 
-/// A list that says nothing about itself is told apart the way that strategic merge patch tells its items apart.
+/// A list without a declared type is treated as strategic merge patch treats it.
 fn list_relation(field: &builtin::Field) -> ListRelation {
     match &field.list {
         Some(ListType::Atomic) => ListRelation::Atomic,

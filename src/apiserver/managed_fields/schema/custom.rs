@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Field, List, ListRelation, Map, ScalarKind, Schema, Type, TypeId, builtin};
 
-/// The schema of the version and its root. A version without a schema is typed by its values.
+/// Returns the schema of the version and its root type. A version without a schema is typed by its values.
 pub(super) fn from_definition(version: &Value) -> (Schema, TypeId) {
     let mut schema = Schema::new();
     let metadata = builtin::object_metadata(&mut schema);
@@ -22,7 +22,7 @@ struct Converter<'s> {
 }
 
 impl Converter<'_> {
-    /// `open`: a schema around this one keeps members that it does not know.
+    /// Converts a schema node. `open`: a schema around it preserves unknown members.
     fn node(&mut self, node: &Value, open: bool) -> TypeId {
         let open = open || flag(node, "x-kubernetes-preserve-unknown-fields");
         let converted = match node.get("type").and_then(Value::as_str) {
@@ -76,7 +76,7 @@ impl Converter<'_> {
         List { element, relation }
     }
 
-    /// Gives a type the members that every object has.
+    /// Adds the members that every object has to a type.
     fn make_object(&mut self, id: TypeId) {
         let text = self.schema.add(scalar(ScalarKind::String));
         let mut object = self.schema.get(id).clone();
@@ -88,7 +88,7 @@ impl Converter<'_> {
     }
 }
 
-/// A text with a format may be more than a text to others: it is typed by its value, but for bytes.
+/// Strings with a format other than `byte` may be of other types elsewhere, so they are typed by their values.
 fn text_kind(node: &Value) -> ScalarKind {
     match node.get("format").and_then(Value::as_str) {
         None | Some("" | "byte") => ScalarKind::String,

@@ -1,7 +1,7 @@
-//! Type information for field ownership: which lists have items identified by keys, and which values are owned as a
+//! Defines type information for field ownership: which lists have items identified by keys, and which values are owned as a
 //! whole.
 //!
-//! Types lie in one arena and refer to one another by index, so that recursive kinds need no ownership tricks. They are
+//! Types refer to one another by index into one vector, so that kinds may be recursive. They are
 //! made from the field tables of the built-in kinds or from the schema of a CustomResourceDefinition.
 
 mod builtin;
@@ -45,7 +45,7 @@ pub struct List {
     pub relation: ListRelation,
 }
 
-/// `x-kubernetes-list-type`
+/// How the items of a list are identified: `x-kubernetes-list-type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListRelation {
     Atomic,
@@ -58,9 +58,9 @@ pub enum ListRelation {
 #[derive(Clone, Debug, Default)]
 pub struct Map {
     pub fields: BTreeMap<String, Field>,
-    /// The type of members that are no fields; None: there may be none.
+    /// The type of members that are no declared fields; None if there may be no others.
     pub others: Option<TypeId>,
-    /// `x-kubernetes-map-type`
+    /// Owned as a whole: `x-kubernetes-map-type`.
     pub atomic: bool,
 }
 
@@ -72,7 +72,7 @@ pub struct Field {
 }
 
 impl Map {
-    /// The type of a member, and whether it is a field of the struct.
+    /// Returns the type of a member, and whether it is a declared field.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<(TypeId, bool)> {
         match self.fields.get(name) {
@@ -82,7 +82,7 @@ impl Map {
     }
 }
 
-/// The one form of a type that a value has.
+/// The form of a value: the one among those of its type that applies.
 #[derive(Clone, Copy, Debug)]
 pub enum Form<'s> {
     Map(&'s Map),
@@ -91,12 +91,12 @@ pub enum Form<'s> {
 }
 
 impl Schema {
-    /// Any value: maps member by member, lists as a whole.
+    /// Any value: maps are owned member by member, lists as a whole.
     pub const DEDUCED: TypeId = TypeId(0);
     /// Any value, owned as a whole.
     pub const ATOMIC: TypeId = TypeId(1);
 
-    /// A schema of the two types that every schema has.
+    /// Creates a schema with only the two types that every schema has.
     #[must_use]
     pub(super) fn new() -> Self {
         let list = || Some(List { element: Self::ATOMIC, relation: ListRelation::Atomic });
@@ -107,7 +107,7 @@ impl Schema {
         Self { types: vec![deduced, atomic] }
     }
 
-    /// The schema of a custom resource and its root, from the schema of one version of its definition.
+    /// Returns the schema of a custom resource and its root type, from the schema of one version of its definition.
     #[must_use]
     pub fn of_definition(version: &Value) -> (Self, TypeId) {
         custom::from_definition(version)
@@ -130,7 +130,7 @@ impl Schema {
         &self.types[id.0]
     }
 
-    /// What `value` is as `id`; without a value, or with one that fits no form, the first form that the type has.
+    /// Returns the form of `value` as type `id`; without a value, or with one that fits no form, the first form of the type.
     #[must_use]
     pub fn form(&self, id: TypeId, value: Option<&Value>) -> Option<Form<'_>> {
         let found = self.get(id);

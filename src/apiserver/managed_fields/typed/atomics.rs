@@ -1,4 +1,4 @@
-//! What a configuration sets as a whole: of these a policy may set nothing, since whatever it leaves out would be lost.
+//! Finds atomic values in a configuration. A policy may set none, since members that it leaves out would be lost.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::super::schema::{Form, ListRelation, Schema, TypeId};
 use super::Typing;
 
 impl Typing<'_> {
-    /// The paths of the lists, maps and structs in `value` that are owned as a whole, outer ones first.
+    /// Returns the paths of the lists, maps and structs in `value` that are owned as a whole, outer ones first.
     #[must_use]
     pub fn atomics(&self, value: &Value) -> Vec<String> {
         let mut found = Vec::new();
@@ -25,7 +25,7 @@ fn walk(schema: &Schema, kind: TypeId, value: &Value, at: &mut String, found: &m
                 found.push(at.clone());
             }
             for (name, member) in members {
-                // Members of a map, which are no fields, are not looked into, as upstream does not.
+                // Map members that are no declared fields are not checked, as upstream.
                 let Some(field) = map.fields.get(name) else { continue };
                 at.push_str(&Element::Field(name.clone()).to_string());
                 walk(schema, field.kind, member, at, found);

@@ -7,7 +7,7 @@ use super::super::schema::{Form, List, ListRelation, Map, TypeId};
 use super::{Typing, item, items, members, no_items, no_members};
 use crate::interrupt;
 
-/// The differences; no path is in two of the sets.
+/// The differences; the sets are disjoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     pub removed: FieldSet,
@@ -16,7 +16,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The differences outside `ignored` and all that is below it.
+    /// Removes `ignored` and all paths below it.
     #[must_use]
     pub fn excluding(self, ignored: &FieldSet) -> Self {
         Self {
@@ -27,7 +27,7 @@ impl Comparison {
     }
 }
 
-/// Differences as they are found.
+/// Differences that were found so far.
 #[derive(Default)]
 struct Found {
     removed: Parts,
@@ -35,7 +35,7 @@ struct Found {
     added: Parts,
 }
 
-/// How the two states of one value differ.
+/// The difference between two states of one value.
 #[derive(Default)]
 struct Difference {
     removed: bool,
@@ -45,7 +45,7 @@ struct Difference {
 }
 
 impl Found {
-    /// Adds what differs at `element` and below it.
+    /// Adds the difference at `element` and below it.
     fn join(&mut self, element: &Element, difference: Difference) {
         let Difference { removed, modified, added, below } = difference;
         let below = below.into_comparison();
@@ -75,7 +75,7 @@ impl Typing<'_> {
         interrupt::checkpoint();
         let (old, new) = sides;
         let mut found = Difference { removed: new.is_none(), added: old.is_none(), ..Difference::default() };
-        // A value may change from one form to the other: then both are looked into.
+        // When a value changes from one form to another, both forms are compared.
         if let (Some(before), Some(after)) = (old, new)
             && std::mem::discriminant(before) != std::mem::discriminant(after)
         {
@@ -133,7 +133,7 @@ impl Typing<'_> {
         }
     }
 
-    /// The items of both lists with one key.
+    /// Compares the items of both lists that have the same key.
     fn compare_alike(&self, list: &List, old: &[&Value], new: &[&Value]) -> Difference {
         let first = |side: &[&Value], item: Option<&&Value>| match item {
             Some(item) if side.is_empty() => self.compare_values(list.element, (None, Some(item))),
@@ -141,7 +141,7 @@ impl Typing<'_> {
             None => Difference::default(),
         };
         match (old, new) {
-            // Items that cannot be told apart count as one value.
+            // Items with the same key count as one value.
             ([_, _, ..], [_, _, ..]) => {
                 let equal = old.len() == new.len() && old.iter().zip(new).all(|(one, two)| same(one, two));
                 Difference { modified: !equal, ..Difference::default() }
@@ -153,7 +153,7 @@ impl Typing<'_> {
     }
 }
 
-/// Equality that looks at what numbers mean, not at how they are written.
+/// Compares values; numbers are equal if they mean the same number, however they are written.
 pub(crate) fn same(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Number(_), Value::Number(_)) => Scalar::of(one) == Scalar::of(two),

@@ -1,4 +1,4 @@
-//! Finds the lists that are owned as wholes around what was sent empty.
+//! Finds the atomic lists and maps around values that were sent empty.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use super::{Typing, item};
 use crate::emptied::{Place, Step};
 
 impl Typing<'_> {
-    /// The lists and maps of `object` that are owned as wholes and have, in a list, one of the `places` in them. Go compares
-    /// lists of its own types by all that they hold, and for it nothing empty is the same as nothing.
+    /// Returns the atomic lists and maps of `object` that contain one of the `places` within a list. Go compares
+    /// lists of its own types with all their contents, and distinguishes empty values from absent ones.
     pub(crate) fn wholes_around(&self, object: &Value, places: &[Place]) -> FieldSet {
         places.iter().filter_map(|place| self.whole_around(object, &place.path)).collect()
     }
@@ -30,7 +30,7 @@ impl Typing<'_> {
                     elements.push(item::element(self.schema, list, value).ok()?);
                     kind = list.element;
                 }
-                // Maps are compared member by member, so that only what is in a list of theirs counts.
+                // Maps are compared member by member, so the place counts only within a list.
                 _ => {
                     let in_list = steps.iter().skip(at).any(|step| matches!(step, Step::Index(_)));
                     return in_list.then_some(elements);

@@ -3,7 +3,7 @@
 use admit_apimachinery::go::quote;
 use serde_json::Value;
 
-/// `%v`
+/// Formats a value like Go's `%v`.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
@@ -22,7 +22,7 @@ pub(super) fn plain(value: &Value) -> String {
     }
 }
 
-/// `%#v`
+/// Formats a value like Go's `%#v`.
 pub(super) fn source(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),

@@ -7,7 +7,7 @@ use super::super::path::{Element, Scalar};
 use super::super::schema::{List, ListRelation, Schema};
 use crate::interrupt;
 
-/// Why an item cannot be told apart from others, in the words of structured-merge-diff.
+/// Why an item cannot be identified, in the words of structured-merge-diff.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ItemError {
     #[error("associative list without keys has an element that's a map type")]
@@ -22,7 +22,7 @@ pub(super) enum ItemError {
     NullInMap,
     #[error("associative list with keys may not have non-map elements")]
     NoMap,
-    /// It has none of these keys.
+    /// The item has none of these keys.
     #[error(
         "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for \
          any key fields)", quote_all(.0, " ")
@@ -30,10 +30,10 @@ pub(super) enum ItemError {
     NoKeys(Vec<String>),
 }
 
-/// The element that leads to `item`.
+/// Returns the path element that identifies `item`.
 ///
 /// # Errors
-/// The item cannot be told apart from others.
+/// When the item cannot be identified.
 pub(super) fn element(schema: &Schema, list: &List, item: &Value) -> Result<Element, ItemError> {
     interrupt::checkpoint();
     match &list.relation {
@@ -56,7 +56,7 @@ fn keyed(schema: &Schema, list: &List, keys: &[String], item: &Value) -> Result<
     };
     let fields = schema.get(list.element).map.as_ref().map(|map| &map.fields);
     let default = |key: &String| fields?.get(key)?.default.as_ref();
-    // As large as it needs to be: there is one for each item.
+    // Allocated without spare capacity, since there is one for each item.
     let mut found: Vec<(String, Scalar)> = Vec::with_capacity(keys.len());
     found.extend(
         keys.iter()
@@ -69,7 +69,7 @@ fn keyed(schema: &Schema, list: &List, keys: &[String], item: &Value) -> Result<
     Ok(Element::Key(found))
 }
 
-/// The items of a list with their elements; items that have none are left out.
+/// Returns the items of a list with their elements; items that cannot be identified are left out.
 pub(super) fn elements<'v>(schema: &Schema, list: &List, items: &'v [Value]) -> Vec<(Element, &'v Value)> {
     items.iter().filter_map(|item| Some((element(schema, list, item).ok()?, item))).collect()
 }

@@ -51,7 +51,7 @@ impl Typing<'_> {
         let new: BTreeMap<&Element, &Value> = config.iter().map(|(element, item)| (element, *item)).collect();
         let mut old: BTreeMap<&Element, Option<&Value>> = BTreeMap::new();
         for (element, item) in &live {
-            // Items that cannot be told apart give way to the one that is applied.
+            // Live items with the same key are replaced by the applied one.
             old.entry(element).and_modify(|known| *known = None).or_insert(Some(item));
         }
         let mut merged: Vec<Value> = order
@@ -72,15 +72,15 @@ impl Typing<'_> {
     }
 }
 
-/// What stands at a place of the merged list.
+/// An item of the merged list.
 enum Place<'v> {
-    /// The live item with this index, which the configuration does not name.
+    /// The live item with this index, which is not in the configuration.
     Live(usize),
-    /// The item that the configuration names.
+    /// An item that is in the configuration.
     Merged(&'v Element),
 }
 
-/// Applied items keep their order, and live items stay where they are between them.
+/// Orders the merged list: applied items keep their order, and other live items keep their positions between them.
 fn merged_order<'v>(live: &'v [(Element, &Value)], config: &'v [(Element, &Value)]) -> Vec<Place<'v>> {
     let in_live: BTreeSet<&Element> = live.iter().map(|(element, _)| element).collect();
     let in_config: BTreeSet<&Element> = config.iter().map(|(element, _)| element).collect();
@@ -101,7 +101,7 @@ fn merged_order<'v>(live: &'v [(Element, &Value)], config: &'v [(Element, &Value
                 at_config += 1;
                 next_shared = shared.next();
             }
-            // Not the item whose turn it is: it comes where the configuration has it.
+            // A shared item out of turn: it is placed where the configuration has it.
             (Some(old), Some(_))
                 if in_config.contains(old) && next_shared.is_some_and(|next| next != old) =>
             {

@@ -1,4 +1,4 @@
-//! Operations on objects under a schema: validation, ownership, comparison, merging and removal of fields.
+//! Implements operations on objects under a schema: validation, ownership, comparison, merging and removal of fields.
 //!
 //! All operations but [`Typing::problems`] expect values that fit the schema, apart from duplicate items; one that
 //! does not is treated as a value without members.
@@ -22,14 +22,14 @@ pub use problems::{Duplicates, Problems};
 
 use super::schema::{Schema, TypeId};
 
-/// A schema and the type in it that an object has.
+/// A schema and the type of an object in it.
 #[derive(Clone, Copy, Debug)]
 pub struct Typing<'s> {
     pub schema: &'s Schema,
     pub root: TypeId,
 }
 
-/// The members of a map; none for anything else.
+/// Returns the members of a map; None for anything else.
 fn members(value: Option<&Value>) -> Option<&Map<String, Value>> {
     value.and_then(Value::as_object)
 }
@@ -38,12 +38,12 @@ fn items(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Whether neither side is a map with members. Two such values are told apart as wholes: null is not an empty map.
+/// Whether neither side is a map with members. Such values are compared as a whole: null differs from an empty map.
 fn no_members(one: Option<&Value>, other: Option<&Value>) -> bool {
     [one, other].into_iter().all(|side| members(side).is_none_or(Map::is_empty))
 }
 
-/// The same for lists.
+/// Whether neither side is a list with items.
 fn no_items(one: Option<&Value>, other: Option<&Value>) -> bool {
     items(one).is_empty() && items(other).is_empty()
 }

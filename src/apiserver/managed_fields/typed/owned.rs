@@ -10,20 +10,20 @@ use super::{Typing, item, items, members};
 use crate::interrupt;
 
 impl Typing<'_> {
-    /// The field set of an object: every leaf, every item of a list whose items have an identity, and every entry of
-    /// a map that is no struct.
+    /// Returns the field set of an object: every leaf, every item of a list whose items have an identity, and every entry of
+    /// a map other than a struct.
     #[must_use]
     pub fn owned(&self, object: &Value) -> FieldSet {
         self.own(self.root, object, None).1
     }
 
-    /// Like [`Typing::owned`] of what [`Typing::without`] would leave of the object, without building that.
+    /// Returns [`Typing::owned`] of the result of [`Typing::without`], without building that.
     #[must_use]
     pub fn owned_without(&self, object: &Value, removed: &FieldSet) -> FieldSet {
         self.own(self.root, object, Some(removed)).1
     }
 
-    /// Whether the value is a leaf, and what is owned in it.
+    /// Returns whether the value is a leaf, and the fields in it.
     fn own(&self, kind: TypeId, value: &Value, removed: Option<&FieldSet>) -> (bool, FieldSet) {
         interrupt::checkpoint();
         match self.schema.form(kind, Some(value)) {
@@ -51,7 +51,7 @@ impl Typing<'_> {
         parts.into_set()
     }
 
-    /// Items that cannot be told apart are owned together, without what is in them.
+    /// Returns the fields of the items of a list. Items with the same key are owned together, without their contents.
     fn own_items(&self, list: &List, value: &Value, removed: Option<&FieldSet>) -> FieldSet {
         let mut found = item::elements(self.schema, list, items(Some(value)));
         found.retain(|(element, _)| !is_member(removed, element));
@@ -77,7 +77,7 @@ fn is_member(removed: Option<&FieldSet>, element: &Element) -> bool {
     removed.is_some_and(|removed| removed.is_member(element))
 }
 
-/// Whether the map has no members but those that are removed.
+/// Whether all members of the map are removed.
 fn is_emptied(map: &serde_json::Map<String, Value>, removed: Option<&FieldSet>) -> bool {
     match removed {
         None => map.is_empty(),

@@ -18,15 +18,15 @@ pub enum Duplicates {
     Refused,
 }
 
-/// The type errors of a value, in the API server's words; empty when it fits.
+/// The type errors of a value, in the API server's words; empty when it fits the schema.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     told: Vec<String>,
-    /// Those that are only counted.
+    /// The number of errors beyond the limit.
     more: usize,
 }
 
-/// The bytes of all problems that are told: each has a path, and a body could have millions with a long one.
+/// Most bytes of errors that are listed: each has a path, and a body could have millions with a long one.
 const MOST_TOLD: usize = 256 << 10;
 
 impl Problems {
@@ -67,7 +67,7 @@ struct Walk<'s> {
     duplicates: Duplicates,
     at: String,
     found: Problems,
-    /// Of the problems that are told.
+    /// The length of the listed errors.
     bytes: usize,
 }
 
@@ -93,7 +93,7 @@ impl Walk<'_> {
             let length = self.enter(&Element::Field(name.clone()));
             match map.member(name) {
                 Some((kind, _)) => self.value(kind, member),
-                // Nothing is said of what comes after.
+                // Members after an undeclared one are not checked.
                 None => {
                     self.report("field not declared in schema");
                     self.at.truncate(length);
@@ -122,7 +122,7 @@ impl Walk<'_> {
                     }
                 }
             };
-            // Places tell themselves apart, and where duplicates may be nobody asks.
+            // Indices are unique, and where duplicates are allowed they are not tracked.
             let looked_at = list.relation != ListRelation::Atomic && self.duplicates == Duplicates::Refused;
             if looked_at && !seen.insert(element.clone()) {
                 self.report(&format!("duplicate entries for key {element}"));
@@ -159,7 +159,7 @@ impl Walk<'_> {
     }
 
     fn report(&mut self, why: &str) {
-        // The first is always told: there is one of it.
+        // The first is always listed, whatever its length.
         self.bytes += self.at.len() + why.len();
         if self.bytes > MOST_TOLD && !self.found.is_empty() {
             self.found.more += 1;

@@ -6,15 +6,15 @@ use super::Typing;
 use crate::interrupt;
 
 impl Typing<'_> {
-    /// The set under this schema: who owned parts of what is owned as a whole today owns the whole.
+    /// Adapts a set to this schema: the owner of parts of a value that is now atomic owns the whole value.
     #[must_use]
     pub fn reconciled(&self, set: FieldSet) -> FieldSet {
         let (_, whole) = self.find_whole(self.root, &set, false);
         if whole.is_empty() { set } else { set.recursive_difference(&whole).union(whole) }
     }
 
-    /// Whether the value itself is owned as a whole, and what is in it. `leaf`: the set names the value itself and nothing
-    /// in it.
+    /// Returns whether the value itself is atomic, and the atomic values in it. `leaf`: the set has the value itself and nothing
+    /// below it.
     fn find_whole(&self, kind: TypeId, set: &FieldSet, leaf: bool) -> (bool, FieldSet) {
         interrupt::checkpoint();
         let nothing = FieldSet::default();
@@ -50,8 +50,8 @@ impl Typing<'_> {
         whole.into_set()
     }
 
-    /// The set with every struct field on the way to its members: these are not owned by themselves, and are removed
-    /// or kept with what is in them.
+    /// Adds every struct field on the paths of the set's members: structs are not owned by themselves, and are removed
+    /// or kept with their contents.
     #[must_use]
     pub fn with_passed_fields(&self, set: FieldSet) -> FieldSet {
         self.with_passed(Some(self.root), set)

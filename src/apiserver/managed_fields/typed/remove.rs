@@ -8,8 +8,8 @@ use super::{Typing, item};
 use crate::interrupt;
 
 impl Typing<'_> {
-    /// Removes the fields in `removed` from `object`. A list or map that has lost everything stays, empty: it is not
-    /// itself in the set.
+    /// Removes the fields in `removed` from `object`. A list or map that becomes empty stays unless it is
+    /// in the set itself.
     #[must_use]
     pub fn without(&self, mut object: Value, removed: &FieldSet) -> Value {
         self.remove(self.root, &mut object, removed);

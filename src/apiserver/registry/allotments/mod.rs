@@ -29,7 +29,7 @@ const ADDRESSES: &str = "ipaddresses";
 const RANGES: &str = "servicecidrs";
 
 /// How many of the first ports on nodes are drawn only when no other is left: those that services ask for by number.
-const ASKED_FOR: u64 = 86;
+const ASKED_FOR: i64 = 86;
 
 /// What is given.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ pub(super) struct Allotments {
 
 #[derive(Clone, Debug, Default)]
 struct Taken {
-    ports: HashSet<u64>,
+    ports: HashSet<i64>,
     /// Of services that are not stored yet.
     addresses: HashSet<IpAddr>,
 }
@@ -50,14 +50,14 @@ struct Taken {
 pub(super) struct Allotment<'a> {
     all: &'a Allotments,
     addresses: Vec<IpAddr>,
-    ports: Vec<u64>,
+    ports: Vec<i64>,
     returned: Returned,
 }
 
 #[derive(Debug, Default)]
 struct Returned {
     addresses: Vec<IpAddr>,
-    ports: Vec<u64>,
+    ports: Vec<i64>,
 }
 
 impl Allotments {
@@ -90,22 +90,41 @@ impl Drop for Allotment<'_> {
 /// Ports on nodes, drawn for one service.
 struct Ports<'a, 'b> {
     allotment: &'b mut Allotment<'a>,
-    start: u64,
+    start: i64,
+    /// Of a dry run: what it drew, which nobody else misses.
+    drawn: Option<Vec<i64>>,
 }
 
 impl Draw for Ports<'_, '_> {
-    fn take(&mut self, number: u64) -> bool {
-        let is_free = self.allotment.all.taken().ports.insert(number);
+    fn reaches(&self, number: i64) -> bool {
+        self.drawn.is_some() || ON_NODES.contains(&number)
+    }
+
+    fn take(&mut self, number: i64) -> bool {
+        let mut taken = self.allotment.all.taken();
+        if let Some(drawn) = &mut self.drawn {
+            let is_free = !taken.ports.contains(&number) && !drawn.contains(&number);
+            drawn.extend(is_free.then_some(number));
+            return is_free;
+        }
+        let is_free = taken.ports.insert(number);
+        drop(taken);
         if is_free {
             self.allotment.ports.push(number);
         }
         is_free
     }
 
-    fn next(&mut self) -> Option<u64> {
+    fn next(&mut self) -> Option<i64> {
+        if let Some(drawn) = &mut self.drawn {
+            // Any number does: no service gets it.
+            let next = drawn.iter().max().map_or(UNREAL, |last| last.saturating_add(1));
+            drawn.push(next);
+            return Some(next);
+        }
         let (first, last) = (*ON_NODES.start(), *ON_NODES.end());
         let upper = first.saturating_add(ASKED_FOR);
-        let around = |first: u64, last: u64, start: u64| {
+        let around = |first: i64, last: i64, start: i64| {
             let count = last.saturating_sub(first).saturating_add(1);
             (0..count).map(move |step| first.saturating_add((start % count).saturating_add(step) % count))
         };
@@ -114,6 +133,9 @@ impl Draw for Ports<'_, '_> {
         all.find(|number| self.take(*number))
     }
 }
+
+/// The first port that a dry run shows; the others follow.
+const UNREAL: i64 = 32_769;
 
 impl Registry {
     /// Gives a service that is about to be validated, and stored in place of `old`, what it needs.
@@ -142,10 +164,8 @@ impl Registry {
         };
         let start = hash(object::uid(service));
         self.give_address(call, service, old, &mut given, (start, dry_run))?;
-        if !allotment::asks_for_ports_on_nodes(service) {
-            return Ok(None);
-        }
-        let mut ports = Ports { allotment: &mut given, start: u64::from(start) };
+        let drawn = dry_run.then(Vec::new);
+        let mut ports = Ports { allotment: &mut given, start: i64::from(start), drawn };
         node_ports::allot(service, old, &mut ports).map_err(|why| no_port(call, service, &why))?;
         if let Some(old) = old {
             let (held, kept) = (node_ports::held(old), node_ports::held(service));
@@ -295,18 +315,29 @@ fn no_port(call: &Call, service: &Value, why: &NoPort) -> Refusal {
             let cause = Cause::invalid(&field, &json!(number), "provided port is already allocated");
             invalid(call, service, cause)
         }
+        NoPort::Outside { at, number } => {
+            let field = format!("spec.ports[{at}].nodePort");
+            invalid(call, service, Cause::invalid(&field, &json!(number), &outside()))
+        }
+        NoPort::Twice { protocol, number } => {
+            Refusal::unclassified(format!("duplicate nodePort: {{{protocol} {number}}}"))
+        }
         NoPort::Left => Refusal::internal("failed to allocate a nodePort: range is full"),
         NoPort::CheckTaken(number) => {
             let why = if ON_NODES.contains(number) {
                 "provided port is already allocated".to_owned()
             } else {
-                let (first, last) = (ON_NODES.start(), ON_NODES.end());
-                format!("provided port is not in the valid range. The range of valid ports is {first}-{last}")
+                outside()
             };
             Refusal::internal(format!("failed to allocate requested HealthCheck NodePort {number}: {why}"))
         }
         NoPort::CheckLeft => Refusal::internal("failed to allocate a HealthCheck NodePort 0: range is full"),
     }
+}
+
+fn outside() -> String {
+    let (first, last) = (ON_NODES.start(), ON_NODES.end());
+    format!("provided port is not in the valid range. The range of valid ports is {first}-{last}")
 }
 
 /// FNV-1a: where the drawing begins, which depends on the service alone.

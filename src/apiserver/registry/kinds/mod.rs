@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
+use super::autoscalers;
 use crate::builtin::tables;
 use crate::call::Call;
 use crate::kinds::shared::pod_spec;
@@ -80,7 +81,10 @@ pub(super) fn default(call: &Call, object: &mut Value) {
     match &call.custom {
         Some(custom) => custom.fill(object),
         None => {
-            call.emptied.put_back_for(object, |object| default_as(&call.info.version, &call.info, object))
+            call.emptied.put_back_for(object, |object| default_as(&call.info.version, &call.info, object));
+            if autoscalers::is_older(&call.info) {
+                *object = autoscalers::reread(object);
+            }
         }
     }
 }
@@ -167,6 +171,11 @@ pub(super) fn validate(
     object: &Value,
     old: Option<&Value>,
 ) -> Causes {
+    if autoscalers::is_older(&call.info) && call.subresource != Some(Subresource::Scale) {
+        // What the older version keeps in annotations is judged, too.
+        let old = old.map(autoscalers::to_v2);
+        return call.emptied.shown_by(|| causes(call, objects, &autoscalers::to_v2(object), old.as_ref()));
+    }
     let refused = objects.is_some_and(Objects::refuses_privileged);
     pod_spec::privileged::refused_if(refused, || call.emptied.shown_by(|| causes(call, objects, object, old)))
 }
@@ -199,23 +208,7 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
         return if found.is_empty() { causes } else { found };
     }
     if let Some(old) = old {
-        let change = metadata::validate_update(object, old);
-        causes.extend(change.clone());
-        if call.subresource.is_none() {
-            causes.extend(validation::before_change(&call.info, object));
-        }
-        if !has(&call.info, Habit::ChangeOnce) {
-            causes.extend(change);
-        }
-        // What is below is validated as a change alone.
-        let is_change = matches!(call.subresource, Some(Subresource::Status | Subresource::Finalize));
-        if is_change {
-            causes.extend(validation::bare_finalizers(&call.info, object));
-        }
-        let again = if is_change { 0 } else { validated_again(&call.info) };
-        for _ in 0..again {
-            causes.extend(metadata::validate(&call.info, object));
-        }
+        causes.extend(of_change(call, object, old));
     }
     if let Some(custom) = &call.custom {
         let found = custom.validate(object, old, status, (&causes, &call.warnings));
@@ -245,15 +238,36 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
         add_new(&mut causes, compile(object, old));
     }
     if old.is_none() && causes.is_empty() {
-        causes.extend(metadata::path_segment(object));
+        // The names fit into a path whatever the kind allows.
+        causes.extend(metadata::validate_replacing(&call.info, object));
     }
     causes
 }
 
-/// How often the kind's own validation covers all metadata of a changed object, beside the common validation: every update
-/// is validated as an object and as a change, each of which lists its errors again.
-fn validated_again(info: &ResourceInfo) -> usize {
-    if has(info, Habit::ObjectTwice) { 2 } else { usize::from(has(info, Habit::ObjectAgain)) }
+/// What is wrong with the metadata of a changed object, as often as upstream's validations find it.
+fn of_change(call: &Call, object: &Value, old: &Value) -> Causes {
+    let mut causes = Causes::default();
+    let change = metadata::validate_update(object, old);
+    causes.extend(change.clone());
+    if call.subresource.is_none() {
+        causes.extend(validation::before_change(&call.info, object, old));
+    }
+    // What is below is validated as a change alone.
+    let is_below = matches!(call.subresource, Some(Subresource::Status | Subresource::Finalize))
+        && !has(&call.info, Habit::StatusAlike);
+    let is_judged = !is_below || !has(&call.info, Habit::StatusUnjudged);
+    if is_judged && (is_below || !has(&call.info, Habit::ChangeOnce)) {
+        causes.extend(change);
+    }
+    let again = if is_below { 0 } else { validation::validated_again(&call.info) };
+    if matches!(call.subresource, Some(Subresource::Status | Subresource::Finalize)) && is_judged {
+        let times = if is_below { 1 } else { validation::times_of_change(&call.info) };
+        causes.extend(validation::bare_finalizers(&call.info, object, times));
+    }
+    for _ in 0..again {
+        causes.extend(metadata::validate(&call.info, object));
+    }
+    causes
 }
 
 /// Adds what a kind's own validation found, which looks at the metadata, too, and so did the one of every kind.
@@ -278,11 +292,13 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
     for warning in metadata::finalizer_warnings(&call.info, object, old) {
         call.warnings.add(warning);
     }
-    if call.subresource.is_none()
-        && let Some(warnings) = strategy(&call.info).and_then(|strategy| strategy.warnings)
-    {
-        warnings(object, old).into_iter().for_each(|warning| call.warnings.add(warning));
-    }
+    let Some(strategy) = strategy(&call.info) else { return };
+    let warnings = match call.subresource {
+        None => strategy.warnings.map(|warnings| warnings(object, old)),
+        Some(Subresource::Status) => strategy.status_warnings.map(|warnings| warnings(object)),
+        Some(_) => None,
+    };
+    warnings.into_iter().flatten().for_each(|warning| call.warnings.add(warning));
 }
 
 /// How objects of the kind are read, where that is not as they are stored.

@@ -12,9 +12,9 @@ thread_local! {
     static EXPECTED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does `work` on the database; a panic of redb is an error that names what it found.
+/// Runs `work` on the database and turns a panic of redb into an error with the panic's message.
 ///
-/// Whoever sees such an error uses the database no more: it is only dropped, which writes nothing after a panic.
+/// After such an error the caller only drops the database, which writes nothing after a panic.
 pub(super) fn caught<T>(work: impl FnOnce() -> Result<T, BackendError>) -> Result<T, BackendError> {
     hush();
     let before = EXPECTED.replace(true);
@@ -23,7 +23,7 @@ pub(super) fn caught<T>(work: impl FnOnce() -> Result<T, BackendError>) -> Resul
     outcome.unwrap_or_else(|panic| Err(BackendError(format!("it is damaged: {}", words(&*panic)))))
 }
 
-/// Panics of other threads, and of this one at other times, are told as before.
+/// Silences expected panics of this thread; all others are reported as before.
 fn hush() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -39,7 +39,7 @@ fn hush() {
 fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it makes no sense");
-    // An assertion tells the two values on lines of their own.
+    // An assertion prints its two values on further lines.
     text.lines().next().unwrap_or_default()
 }
 

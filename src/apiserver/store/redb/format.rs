@@ -1,9 +1,9 @@
-//! The file format. Keys have three parts, each with its length, so that no name can be taken for two of them; values
+//! Reads and writes the file format. Keys have three parts, each with its length, so that no key is ambiguous; values
 //! have a checksum over key and object, so that an object that was damaged, or is stored under another's key, is
 //! never served.
 //!
-//! In older files keys are one text, `RESOURCE \0 NAMESPACE \0 NAME`, and values have no checksum. The table has the
-//! same name and another type: a program of that time refuses a file of today instead of finding it empty.
+//! In older files a key is one string, `RESOURCE \0 NAMESPACE \0 NAME`, and values have no checksum. The table has the
+//! same name and another type, so that an old program refuses a new file instead of finding it empty.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use crate::object;
 use crate::store::backend::{BackendError, Image, Record};
 use crate::store::{Kept, Key, Packed, Revision};
 
-/// Resource, namespace, name.
+/// Key of an object: resource, namespace, name.
 type At = (&'static str, &'static str, &'static str);
 
-/// The CRC-32 of key and object; the object as JSON.
+/// Value of an object: the CRC-32 of key and object; the object as JSON.
 const OBJECTS: TableDefinition<'_, At, (u32, &[u8])> = TableDefinition::new("objects");
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const REVISION: &str = "revision";
@@ -29,7 +29,7 @@ const REVISION: &str = "revision";
 /// `RESOURCE \0 NAMESPACE \0 NAME` → the object as JSON.
 const OLD_OBJECTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("objects");
 
-/// Makes the tables of a new store.
+/// Creates the tables of a new store.
 pub(super) fn begin(database: &Database) -> Result<(), BackendError> {
     let mut write = database.begin_write().map_err(failed)?;
     write.set_two_phase_commit(true);
@@ -61,10 +61,10 @@ pub(super) fn load(database: &Database) -> Result<Image, BackendError> {
     Ok(image)
 }
 
-/// Stores `batch` in two phases: its pages are on the disk before the header says so. After a kill redb goes back from a
-/// change in one phase whose pages do not verify, as it has to where they were not all written; from one in two phases it
-/// does not, and refuses damage under it. So nothing that was acknowledged is ever taken for a change that was cut short.
-/// That costs a second sync for each batch: writers beside one another share it, and write two thirds as often as without.
+/// Stores `batch` by a two-phase commit: its pages are synced before the header refers to them. After a crash redb rolls back
+/// a one-phase commit whose pages do not verify, since they may not all have been written. A two-phase commit is never rolled
+/// back; damage to it is an error. So an acknowledged write is never mistaken for an incomplete one. This costs a second sync
+/// for each batch: concurrent writers share it, and write two thirds as often as without.
 pub(super) fn append(database: &Database, batch: &[Record]) -> Result<(), BackendError> {
     let mut write = database.begin_write().map_err(failed)?;
     write.set_two_phase_commit(true);
@@ -88,12 +88,12 @@ pub(super) fn append(database: &Database, batch: &[Record]) -> Result<(), Backen
     write.commit().map_err(failed)
 }
 
-/// The newest revision that was stored.
+/// Returns the newest stored revision.
 pub(super) fn revision(database: &Database) -> Result<Revision, BackendError> {
     revision_of(&database.begin_read().map_err(failed)?)
 }
 
-/// Brings a file of an older version to today's form, all of it or nothing. Answers how many objects it held.
+/// Converts a file of an older version to the current format, in one transaction. Returns how many objects it held.
 pub(super) fn update(database: &Database, store: &str) -> Result<Option<usize>, BackendError> {
     match database.begin_read().map_err(failed)?.open_table(OBJECTS) {
         Ok(_) => return Ok(None),
@@ -121,11 +121,11 @@ pub(super) fn update(database: &Database, store: &str) -> Result<Option<usize>, 
 
 type Owned = (String, String, String);
 
-/// What an older version stored, each at its own name.
+/// Reads the objects of an older version, each under its own name.
 ///
-/// Those versions read a name that holds a NUL only up to there, and so, after a restart, took `a\0b` for `a`: they served
-/// it in the place of `a`, and stored it there when it was changed. Such an object belongs where its own name is, and what
-/// lies there already was stored by somebody who meant it.
+/// Those versions cut a name at its first NUL when they read a file, and so, after a restart, took `a\0b` for `a`: they served
+/// it as `a`, and stored it there when it was changed. Such an object is moved to its own name, and an object that is already
+/// stored there wins, since it was written under that name.
 fn old_entries(write: &WriteTransaction, store: &str) -> Result<BTreeMap<Owned, Vec<u8>>, BackendError> {
     let mut entries = BTreeMap::new();
     let mut misplaced = Vec::new();
@@ -163,7 +163,7 @@ fn revision_of(read: &ReadTransaction) -> Result<Revision, BackendError> {
     revision.map(|revision| revision.value()).ok_or_else(|| BackendError("it has no revision".to_owned()))
 }
 
-/// Over the lengths of the parts too, so that each key has a sum of its own.
+/// Covers the lengths of the parts too, so that different keys give different input.
 fn checksum((resource, namespace, name): (&str, &str, &str), bytes: &[u8]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     for part in [resource.as_bytes(), namespace.as_bytes(), name.as_bytes(), bytes] {
@@ -173,7 +173,7 @@ fn checksum((resource, namespace, name): (&str, &str, &str), bytes: &[u8]) -> u3
     sum.finalize()
 }
 
-/// A key, as messages show it.
+/// Formats a key for messages.
 fn place((resource, namespace, name): (&str, &str, &str)) -> String {
     match namespace {
         "" => format!("{resource} {name:?}"),

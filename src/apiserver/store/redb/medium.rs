@@ -1,4 +1,4 @@
-//! The location of a store: a file that only its owner may read, and that gets its final name only once it holds a
+//! Manages the file of a store: only its owner may read it, and it gets its final name only once it holds a
 //! complete store.
 
 use std::fs::{self, File, OpenOptions};
@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use redb::StorageBackend;
 use redb::backends::FileBackend;
 
-/// For the owner alone: the store holds every Secret.
+/// Readable by the owner only: the store holds every Secret.
 const MODE: u32 = 0o600;
 
-/// How much room there has to be before a store that was refused a write is opened again: one change of the largest size
-/// that requests may have, with the pages that lead to it. With less, the next change would fail as the last one did.
+/// Free space required before a store that failed to write is opened again: one change of the largest size
+/// that requests may have, with the pages that lead to it. With less, the next change would fail again.
 const ROOM: usize = 4 << 20;
 
 /// Storage of a store's bytes, and how it is reopened after a failed write.
@@ -54,23 +54,25 @@ const ROOM: usize = 4 << 20;
 pub trait Medium: Send {
     type Storage: StorageBackend;
 
-    /// For messages.
+    /// Names the medium in messages.
     fn name(&self) -> String;
 
-    /// Opens what is there, or begins anew.
+    /// Opens the existing store, or begins a new one.
     ///
     /// # Errors
-    /// When it cannot be opened, or is no store at first sight.
+    /// When it cannot be opened, or is obviously not a store.
     fn open(&self) -> io::Result<Opened<Self::Storage>>;
 
-    /// Makes a store that was begun anew the one that is opened from now on.
+    /// Gives a new store its final name, so that later calls of `open` find it.
     ///
     /// # Errors
-    /// When there is one by now, or it cannot be made.
+    /// When a store of that name exists by now, or it cannot be named.
     fn publish(&self) -> io::Result<()>;
 
+    /// Checks that there is space for a change.
+    ///
     /// # Errors
-    /// While there is no room for a change.
+    /// While there is none.
     fn room(&self) -> io::Result<()>;
 }
 
@@ -82,7 +84,7 @@ pub struct Opened<S> {
     pub fresh: bool,
 }
 
-/// A file.
+/// A store in a file.
 ///
 /// [`RedbBackend`](super::RedbBackend) has an example.
 #[derive(Clone, Debug)]
@@ -96,7 +98,7 @@ impl StateFile {
         Self { path: path.to_owned() }
     }
 
-    /// A new store under construction. What a process that was killed left under this name is nobody's.
+    /// Path of a new store under construction. A file that a killed process left there may be removed.
     fn unfinished(&self) -> PathBuf {
         self.beside(".new")
     }
@@ -140,7 +142,7 @@ impl Medium for StateFile {
         Ok(Opened { storage, fresh })
     }
 
-    /// `link` refuses a name that is taken, where `rename` would put an empty store over the one of another process.
+    /// Uses `link`, which fails if the name exists, where `rename` would replace the store of another process by an empty one.
     fn publish(&self) -> io::Result<()> {
         fs::hard_link(self.unfinished(), &self.path)?;
         fs::remove_file(self.unfinished())?;
@@ -158,7 +160,7 @@ impl Medium for StateFile {
     }
 }
 
-/// A new file of nobody else's.
+/// Creates a new file that only its owner may read.
 fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create_new(true).mode(MODE).open(path)
 }

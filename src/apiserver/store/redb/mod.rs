@@ -25,11 +25,11 @@ pub use self::unsynced::{Unsynced, UnsyncedFile};
 use super::Revision;
 use super::backend::{Backend, BackendError, Image, Record};
 
-/// Pages that redb keeps in memory. All objects are in memory already, so this holds little more than the inner pages that
-/// a write walks through, which are a hundredth of the file; what it has more would be objects a second time.
+/// Bytes of pages that redb caches. All objects are in memory already, so the cache needs to hold little more than the inner
+/// pages that a write walks through, a hundredth of the file; more would hold objects a second time.
 const CACHE: usize = 8 << 20;
 
-/// The objects in one redb database, on a [`Medium`]: a file unless a test says otherwise.
+/// A backend with the objects in one redb database, on a [`Medium`]: a file except in tests.
 ///
 /// ```
 /// use admit_apiserver::store::{RedbBackend, StateFile, Store, UnsyncedFile};
@@ -45,12 +45,12 @@ const CACHE: usize = 8 << 20;
 /// ```
 pub struct RedbBackend<M: Medium = StateFile> {
     medium: M,
-    /// None after it could not be opened again.
+    /// None after reopening failed.
     database: Option<Database>,
 }
 
 impl RedbBackend<StateFile> {
-    /// Opens the file, or makes one that only its owner may read. Files of older versions are brought to today's form.
+    /// Opens the file, or creates one that only its owner may read. Files of older versions are converted.
     ///
     /// # Errors
     /// When it cannot be opened, is empty, is not a store, is damaged, or is in use by another process.
@@ -87,7 +87,7 @@ impl<M: Medium> Backend for RedbBackend<M> {
 
     fn recover(&mut self) -> Result<Revision, BackendError> {
         self.medium.room().map_err(failed)?;
-        // After an error redb refuses everything until the database is opened anew, which its lock allows once.
+        // After an error redb refuses everything until the database is reopened, for which its lock must be released first.
         let old = self.database.take();
         caught(|| {
             drop(old);
@@ -106,7 +106,7 @@ impl<M: Medium> std::fmt::Debug for RedbBackend<M> {
     }
 }
 
-/// A database of which every page is as it was written; a new one only if it `may_begin`.
+/// Opens a database and checks every page; creates one only if `may_begin`.
 fn open<M: Medium>(medium: &M, may_begin: bool) -> Result<Database, BackendError> {
     let Opened { storage, fresh } = medium.open().map_err(|error| unreadable(medium, failed(error)))?;
     if fresh && !may_begin {
@@ -117,7 +117,7 @@ fn open<M: Medium>(medium: &M, may_begin: bool) -> Result<Database, BackendError
     if fresh {
         medium.publish().map_err(|error| unreadable(medium, failed(error)))?;
     }
-    // Not before: what cannot be opened is told in one message.
+    // Logged only now: a database that cannot be opened is reported by one message.
     found.tell(&medium.name());
     Ok(database)
 }
@@ -137,10 +137,10 @@ fn prepared<M: Medium>(
         format::begin(&database)?;
         return Ok((database, found));
     }
-    // Recovery has looked at every page itself.
+    // Recovery has verified every page itself.
     if !recovery.begun.load(Ordering::Relaxed) {
-        // Where the newest change is damaged redb takes the one before it, which would lose acknowledged writes of a
-        // store that was closed in good order.
+        // If the newest change is damaged redb falls back to the one before it, which would lose acknowledged writes of a
+        // store that was closed properly.
         let newest = caught(|| format::revision(&database)).ok();
         found.repaired = !database.check_integrity().map_err(failed)?;
         if found.repaired && newest != Some(format::revision(&database)?) {
@@ -151,7 +151,7 @@ fn prepared<M: Medium>(
     Ok((database, found))
 }
 
-/// What redb says of the recovery of a database that nobody closed.
+/// The progress that redb reports while it recovers a database that was not closed.
 #[derive(Default)]
 struct Recovery {
     begun: AtomicBool,
@@ -160,7 +160,7 @@ struct Recovery {
 }
 
 impl Recovery {
-    /// How far a recovery is when the pages of the newest change turned out not to be all there; others never tell this.
+    /// The progress that redb reports only when the pages of the newest change are incomplete.
     const GOING_BACK: f64 = 0.3;
 
     fn note(&self, progress: f64) {
@@ -171,12 +171,12 @@ impl Recovery {
     }
 }
 
-/// What was not as it should be, and is now.
+/// Irregularities that were found and repaired on opening.
 #[derive(Default)]
 struct Found {
     went_back: bool,
     repaired: bool,
-    /// Objects that were brought to today's form.
+    /// Number of objects that were converted to the current format.
     updated: Option<usize>,
 }
 

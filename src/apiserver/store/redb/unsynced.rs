@@ -1,5 +1,5 @@
-//! A state file that is not forced to the disk: what is written survives the end of the process, and not that of the
-//! machine. For tests, which would wait for the disk most of the time.
+//! Implements a state file without syncs: writes survive a crash of the process, but not one of the
+//! machine. For tests, which would otherwise wait for the disk most of the time.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use redb::{BackendError, StorageBackend};
 
 use super::medium::{Medium, Opened, StateFile};
 
-/// A [`StateFile`] whose changes the system writes when it likes to.
+/// A [`StateFile`] whose changes the operating system writes at a time of its choice.
 ///
 /// [`RedbBackend`](super::RedbBackend) has an example.
 #[derive(Clone, Debug)]

@@ -48,13 +48,13 @@ enum Comparison {
     GreaterOrEqual,
 }
 
-/// What may still be looked at. A path with `..` in it twice has more ways through an object than anybody can go: n values
-/// within one another have n² / 2 for two of them, n³ / 6 for three.
+/// Number of values that may still be visited. A path with several `..` can visit very many: of n nested
+/// values n² / 2 for two of them, n³ / 6 for three.
 #[derive(Debug)]
 pub(super) struct Budget(u32);
 
 impl Budget {
-    /// For the paths of one row: some milliseconds, and a look at every value of the largest of objects that people make.
+    /// The budget for all paths of one row: some milliseconds, enough to visit every value of the largest real objects once.
     pub(super) const fn of_row() -> Self {
         Self(1 << 18)
     }
@@ -65,11 +65,11 @@ impl Budget {
     }
 }
 
-/// What is done with what a path selects; a break ends the search.
+/// Receives each selected value; a break ends the search.
 type Found<'f, 'v> = &'f mut dyn FnMut(&'v Value) -> ControlFlow<()>;
 
 impl JsonPath {
-    /// The first value in document order that the path selects. None, too, where it is not found within the budget.
+    /// Returns the first selected value in document order. None if there is none, or if the budget ends before it is found.
     pub(super) fn first<'v>(&self, root: &'v Value, budget: &mut Budget) -> Option<&'v Value> {
         let mut first = None;
         let _ = walk(&self.steps, root, budget, &mut |value| {
@@ -80,7 +80,7 @@ impl JsonPath {
     }
 }
 
-/// Tells everything that the steps select, one after the other.
+/// Passes everything that the steps select to `found`.
 fn walk<'v>(steps: &[Step], value: &'v Value, budget: &mut Budget, found: Found<'_, 'v>) -> ControlFlow<()> {
     budget.spend()?;
     let Some((step, rest)) = steps.split_first() else { return found(value) };
@@ -225,13 +225,13 @@ mod tests {
         let path = JsonPath::parse(".spec..a..a..a..a..a..b").unwrap();
         let object = json!({"spec": deep});
         assert_eq!(path.first(&object, &mut Budget::of_row()), None);
-        // The columns of a row have one budget.
+        // All columns of a row share one budget.
         let mut budget = Budget::of_row();
         let simple = JsonPath::parse(".spec.a").unwrap();
         assert!(simple.first(&object, &mut budget).is_some());
         path.first(&object, &mut budget);
         assert_eq!(simple.first(&object, &mut budget), None);
-        // One way through a large object is gone to its end.
+        // One `..` reaches the end of a large object.
         let wide = json!({"spec": vec![json!({"c": 1}); 60_000], "z": {"last": 2}});
         let last = JsonPath::parse("..last").unwrap();
         assert_eq!(last.first(&wide, &mut Budget::of_row()), Some(&json!(2)));

@@ -1,11 +1,11 @@
-//! Parses the text of a JSONPath.
+//! Parses a JSONPath.
 
 use serde_json::Value;
 
 use super::{Comparison, JsonPath, Operand, Step};
 
-/// Bytes of a path, and the depth of filters within filters: longer and deeper ones select nothing. What people write has
-/// some dozens, and one filter.
+/// Most bytes of a path, and depth of nested filters: larger ones select nothing. Real paths have
+/// some dozens of bytes, and one filter.
 const MAX_LENGTH: usize = 1024;
 const MAX_FILTERS: usize = 4;
 
@@ -19,7 +19,7 @@ const COMPARISONS: [(&str, Comparison); 6] = [
 ];
 
 impl JsonPath {
-    /// `None` where the text is no path of this subset.
+    /// Parses a path; `None` if it is not in this subset.
     pub(in crate::table) fn parse(text: &str) -> Option<Self> {
         Self::parse_within(text, MAX_FILTERS)
     }
@@ -50,7 +50,7 @@ impl JsonPath {
     }
 }
 
-/// A name up to the next unescaped `.` or `[`; `\.` stands for a dot inside it.
+/// Reads a name up to the next unescaped `.` or `[`; `\.` is a dot in the name.
 fn member(text: &str) -> (Step, &str) {
     let mut name = String::new();
     let mut characters = text.char_indices();
@@ -68,7 +68,7 @@ fn named(name: String) -> Step {
     if name == "*" { Step::Wildcard } else { Step::Member(name) }
 }
 
-/// The position of the bracket that closes the one before `text`, brackets inside quotes and filters aside.
+/// Returns the position of the bracket that closes the one before `text`, ignoring brackets in quotes and filters.
 fn closing_bracket(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote = None;

@@ -1,4 +1,4 @@
-//! What the macros of two variables expand to.
+//! Implements the functions in expansions of two-variable macros.
 
 use crate::library::{Context, Overload, Version, mismatch};
 use crate::value::{Entries, EvalError, Map, Value};

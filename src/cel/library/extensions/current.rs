@@ -1,5 +1,5 @@
-//! Where today's string and network libraries differ from those of Kubernetes: `format` without a locale, `reverse`,
-//! positions beyond the end refused, IPv4-mapped addresses read. A row stands in the place of Kubernetes' of its id.
+//! Implements where the current string and network libraries differ from those of Kubernetes: `format` without a locale, `reverse`,
+//! positions beyond the end are errors, IPv4-mapped addresses are accepted. A row replaces the Kubernetes row of the same id.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! cel-go's encoders, which Kubernetes does not offer.
+//! Implements cel-go's encoders, which Kubernetes does not offer.
 
 use admit_apimachinery::go::base64::{self, Alphabet, Padding};
 

@@ -1,4 +1,4 @@
-//! cel-go's list library, version 3. Its costs count the list that is made beside the work.
+//! Implements cel-go's list library, version 3. Costs include the created list.
 
 use std::cmp::Ordering;
 
@@ -132,7 +132,7 @@ fn slice<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, Eva
     Err(EvalError::other(format!("cannot slice({start}, {end}), {problem}")))
 }
 
-/// Refuses at once what the cost of the result would exceed the limit of one call.
+/// Rejects a call at once if the cost of the result would exceed the limit of one call.
 fn range<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [Value::Int(end)] = args else { return mismatch() };
     let length = u64::try_from(*end).unwrap_or(0);
@@ -266,7 +266,7 @@ fn estimate_flatten(args: &[Operand<'_>]) -> CallEstimate {
     estimate_list(depth as f64, cost::bounds_of(args, 0))
 }
 
-/// Of the list of keys at `keys`, whose items the overload takes for this type.
+/// Estimates a sort by the list of keys at index `keys`, whose items have this type.
 fn estimate_sort(args: &[Operand<'_>], keys: usize, item_type: &str) -> CallEstimate {
     let factor = if matches!(item_type, "string" | "bytes") { 2.0 + STRING_TRAVERSAL } else { 2.0 };
     estimate_pairs(factor, cost::bounds_of(args, keys))

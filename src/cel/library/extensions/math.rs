@@ -1,5 +1,5 @@
-//! cel-go's math library, which Kubernetes does not offer. `math.least` and `math.greatest` are macros over `math.@min`
-//! and `math.@max`.
+//! Implements cel-go's math library, which Kubernetes does not offer. `math.least` and `math.greatest` are macros over `math.@min` and
+//! `math.@max`.
 
 use std::cmp::Ordering;
 
@@ -197,7 +197,7 @@ fn greatest<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalEr
     extreme(args, Ordering::Less, "math.@max")
 }
 
-/// The first number that no later one displaces; a later one does where the first compares to it as `displaces` says.
+/// Returns the extreme number: a later one replaces it if their comparison gives `displaces`.
 fn extreme<'a>(args: &[Value<'a>], displaces: Ordering, function: &str) -> Result<Value<'a>, EvalError> {
     let numbers = match args {
         [Value::List(list)] => *list,

@@ -14,7 +14,7 @@ pub(crate) use comprehensions::already_there;
 
 use super::Overload;
 
-/// Those whose costs Kubernetes' own books have (apiserver `pkg/cel/library/cost.go`), beside those of cel-go.
+/// The rows whose costs Kubernetes itself defines (apiserver `pkg/cel/library/cost.go`), beside those of cel-go.
 pub(super) const COUNTED_BY_KUBERNETES: &[Overload] = strings::ROWS;
 
 pub(super) const TABLES: &[&[Overload]] = &[

@@ -1,4 +1,4 @@
-//! Optional values. `or`, `orValue`, optional selection and optional indexing are nodes of the planner's own.
+//! Implements optional values. `or`, `orValue`, optional selection and optional indexing are steps that the planner handles itself.
 
 use crate::library::{Context, Overload, Version, mismatch, planned};
 use crate::value::{EvalError, List, Opaque, Value, runtime_type};

@@ -1,4 +1,4 @@
-//! Lists as sets.
+//! Implements lists as sets.
 
 use crate::cost::{Bounds, CallEstimate, Operand};
 use crate::library::{Overload, Version, cost, mismatch};

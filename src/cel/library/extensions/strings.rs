@@ -1,4 +1,4 @@
-//! cel-go's string library, version 2. Positions count code points; costs are Kubernetes'.
+//! Implements cel-go's string library, version 2. Positions count code points; costs are Kubernetes'.
 
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
 use crate::library::{Context, Overload, Version, cost, mismatch};
@@ -183,7 +183,7 @@ pub(super) fn out_of_range(position: i64) -> EvalError {
     EvalError::other(format!("index out of range: {position}"))
 }
 
-/// Where the code point at a position starts; the end for the position behind the last.
+/// Returns the byte offset of a code point; the end for the position after the last.
 fn byte_offset(text: &str, position: i64) -> Option<usize> {
     let position = usize::try_from(position).ok()?;
     let starts = text.char_indices().map(|(at, _)| at).chain(std::iter::once(text.len()));
@@ -226,7 +226,7 @@ pub(super) fn last_index_from<'a>(text: &str, part: &str, from: i64) -> Result<V
     if from < 0 {
         return Err(out_of_range(from));
     }
-    // A position at or behind the end finds nothing, not even what ends there.
+    // A position at or beyond the end finds nothing, not even an occurrence that ends there.
     let start = byte_offset(text, from).filter(|start| *start < text.len());
     let end = start.map(|start| text.floor_char_boundary(start.saturating_add(part.len())));
     position(text, end.and_then(|end| text.get(..end)).and_then(|text| text.rfind(part)))
@@ -348,7 +348,7 @@ fn estimate_join(args: &[Operand<'_>]) -> CallEstimate {
     CallEstimate::with_result(size.scaled(STRING_TRAVERSAL), size)
 }
 
-/// With an empty separator every character becomes a part; a literal limit bounds the parts.
+/// An empty separator splits into characters; a literal limit bounds the number of parts.
 fn estimate_split(args: &[Operand<'_>]) -> CallEstimate {
     let size = cost::bounds_of(args, 0);
     let max = args.get(2).and_then(Operand::integer).map_or(size.max, i64::cast_unsigned);
@@ -357,7 +357,7 @@ fn estimate_split(args: &[Operand<'_>]) -> CallEstimate {
 
 fn estimate_replace(args: &[Operand<'_>]) -> CallEstimate {
     let (size, old, new) = (cost::bounds_of(args, 0), cost::bounds_of(args, 1), cost::bounds_of(args, 2));
-    // How often the replacement stands in the result, and how much of the string stays beside it.
+    // The maximum number of replacements in the result, and the maximum length of the string kept beside them.
     let (most, kept_at_most) = match old.min {
         0 => (size.max.saturating_add(1), size.max),
         least if new.max <= least => (0, size.max),
@@ -372,7 +372,7 @@ fn estimate_replace(args: &[Operand<'_>]) -> CallEstimate {
     CallEstimate::with_result(size.scaled(2.0 * STRING_TRAVERSAL), result)
 }
 
-/// In double arithmetic, as the reference divides.
+/// Divides in double arithmetic, as the reference does.
 #[expect(clippy::cast_possible_truncation, reason = "a float cast saturates")]
 fn divide_up(size: u64, by: u64) -> u64 {
     (size as f64 / by as f64).ceil() as u64

@@ -1,4 +1,4 @@
-//! Authorization checks: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
+//! Implements authorization checks: `authorizer.group('apps').resource('deployments').check('create').allowed()`.
 
 use admit_apimachinery::names;
 
@@ -170,7 +170,7 @@ mod tests {
     use crate::library::{Functions, Offer};
     use crate::value::authorization::Authorizer;
 
-    /// Allows what it is asked about a service account, and says what that was.
+    /// Allows requests of service accounts, and gives their attributes as the reason.
     #[derive(Debug)]
     struct Echo;
 

@@ -1,4 +1,4 @@
-//! Named string formats: `format.dns1123Label().validate(text)` yields what is wrong with a text, if anything.
+//! Implements named string formats: `format.dns1123Label().validate(text)` returns the errors in a string, if any.
 
 use admit_apimachinery::go::{Layout, layout, url};
 use admit_apimachinery::{labels, names};
@@ -146,7 +146,7 @@ fn validate<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, 
     context.keep(Value::List(List::Values(problems))).map(|list| Value::Optional(Some(list)))
 }
 
-/// As matching a regular expression of the format's length.
+/// Charges as for matching a regular expression of the format's length.
 fn charge_validate(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     let Some(Value::Opaque(Opaque::Format(format))) = args.first() else { return 1 };
     let text = scale(cost::size_of(args, 1).saturating_add(1), STRING_TRAVERSAL);
@@ -169,7 +169,7 @@ fn is_uuid(text: &str) -> bool {
     matches(r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$", text)
 }
 
-/// The standard alphabet with padding; an empty text is none.
+/// Whether it is base64 in the standard alphabet with padding; an empty string is not.
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let padding = text.len().saturating_sub(digits.len());
@@ -192,7 +192,7 @@ fn is_date_time(text: &str) -> bool {
         && matches(r"^([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$", time)
 }
 
-/// Whether a text matches a pattern of ours.
+/// Whether a string matches one of our patterns.
 fn matches(pattern: &str, text: &str) -> bool {
     regex::compile(pattern).is_ok_and(|regex| regex.is_match(text))
 }

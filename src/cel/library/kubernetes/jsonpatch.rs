@@ -1,4 +1,4 @@
-//! `jsonpatch.escapeKey`, for mutating policies.
+//! Implements `jsonpatch.escapeKey`, for mutating policies.
 
 use crate::library::{Overload, cost, mismatch};
 use crate::value::Value;

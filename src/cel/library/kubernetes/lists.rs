@@ -1,4 +1,4 @@
-//! `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`, `includes` over lists.
+//! Implements `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`, `includes` over lists.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! Kubernetes' own libraries.
+//! Implements Kubernetes' own CEL libraries.
 
 mod authorizer;
 mod format;

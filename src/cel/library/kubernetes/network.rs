@@ -1,4 +1,4 @@
-//! IP addresses and networks. IPv4-mapped IPv6 addresses and zones are refused.
+//! Implements IP addresses and networks. IPv4-mapped IPv6 addresses and zones are rejected.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -116,7 +116,7 @@ pub(super) const NETWORK_ROWS: &[Overload] = &[
         "cidr_contains_ip_string",
         "net.CIDR.containsIP(string) -> bool",
         |_, args| match args {
-            // A text that is no address finds no overload.
+            // A string that is not an address is a missing overload.
             [Value::Opaque(Opaque::Cidr(base, prefix)), String(text)] => address(text)
                 .map(|ip| Bool(contains(*base, *prefix, ip)))
                 .map_err(|_| EvalError::NoSuchOverload),
@@ -319,7 +319,7 @@ fn contains_network<'a>(outer: &Value<'a>, inner: &Value<'a>) -> Result<Value<'a
     }
 }
 
-/// Comparing the bytes of the prefix, `rounds` times, and reading the other side if it is a text.
+/// Returns the cost of comparing the bytes of the prefix, `rounds` times, and of parsing the other side if it is a string.
 fn within(args: &[Value<'_>], rounds: u64, reads: bool) -> u64 {
     let compared = scale(cost::size_of(args, 0).saturating_mul(rounds), STRING_TRAVERSAL);
     let read = if reads { scale(cost::size_of(args, 1), STRING_TRAVERSAL) } else { 0 };

@@ -1,4 +1,4 @@
-//! Resource quantities: `quantity('1.5Gi')`, their arithmetic and order.
+//! Implements resource quantities: `quantity('1.5Gi')`, their arithmetic and order.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! `find` and `findAll`.
+//! Implements `find` and `findAll`.
 
 use regex_automata::meta::Regex;
 

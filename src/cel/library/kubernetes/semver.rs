@@ -1,4 +1,4 @@
-//! Semantic versions, strict or normalised first.
+//! Implements semantic versions, parsed strictly or after normalisation.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -127,7 +127,7 @@ fn prepared<'a>(context: &Context<'a>, text: &'a str, normalises: bool) -> Resul
     if normalises { context.str(&normalised(text).map_err(EvalError::other)?) } else { Ok(text) }
 }
 
-/// Without a leading `v` and leading zeros, with zeros for missing numbers.
+/// Removes a leading `v` and leading zeros, and adds zeros for missing numbers.
 fn normalised(text: &str) -> Result<std::string::String, &'static str> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let mut parts: Vec<_> = text.splitn(3, '.').map(without_leading_zeros).collect();
@@ -149,7 +149,7 @@ fn without_leading_zeros(part: &str) -> std::string::String {
     format!("{zero}{stripped}")
 }
 
-/// Why a text is no semantic version, in the words of the library that Kubernetes uses (github.com/blang/semver/v4).
+/// Why a string is not a semantic version, in the words of the library that Kubernetes uses (github.com/blang/semver/v4).
 #[derive(Debug)]
 enum SemverError {
     Empty,

@@ -1,4 +1,4 @@
-//! URLs as Go parses them.
+//! Implements URLs as Go parses them.
 
 use admit_apimachinery::go::url;
 

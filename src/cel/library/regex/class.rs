@@ -1,4 +1,4 @@
-//! Character classes in brackets.
+//! Parses character classes in brackets.
 
 use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
 
@@ -6,7 +6,7 @@ use super::escape::{self, class_escape};
 use super::sets::{fold, named_class};
 use super::text::{Error, next_char, up_to};
 
-/// Reads `[…]` at the start of `text`.
+/// Parses `[…]` at the start of `text`.
 pub(super) fn parse(text: &str, fold_case: bool) -> Result<(ClassUnicode, &str), Error<'_>> {
     let inner = text.strip_prefix('[').unwrap_or(text);
     let (negated, inner) = match inner.strip_prefix('^') {
@@ -47,7 +47,7 @@ fn named(text: &str, fold_case: bool) -> Result<Option<(ClassUnicode, &str)>, Er
     class_escape(text, fold_case)
 }
 
-/// One member, or all from one to another. `whole` is the class from its bracket on.
+/// Parses one member or a range. `whole` is the class from its bracket on.
 fn range<'t>(text: &'t str, whole: &'t str, fold_case: bool) -> Result<(ClassUnicode, &'t str), Error<'t>> {
     let (low, after) = member(text, whole)?;
     let bounded = after.strip_prefix('-').filter(|rest| !rest.is_empty() && !rest.starts_with(']'));
@@ -73,7 +73,7 @@ fn member<'t>(text: &'t str, whole: &'t str) -> Result<(u32, &'t str), Error<'t>
     }
 }
 
-/// The code points between two, surrogates left out, which no text has.
+/// Returns the code points of a range without surrogates, which strings cannot contain.
 fn between(low: u32, high: u32) -> ClassUnicode {
     let low = char::from_u32(low).unwrap_or('\u{e000}');
     let high = char::from_u32(high).unwrap_or('\u{d7ff}');

@@ -1,4 +1,4 @@
-//! Escapes: single code points (`\n`, `\x{41}`, `\101`, `\.`) and classes (`\d`, `\p{Greek}`).
+//! Parses escapes: single code points (`\n`, `\x{41}`, `\101`, `\.`) and classes (`\d`, `\p{Greek}`).
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
@@ -76,7 +76,7 @@ fn braced_hexadecimal<'t>(whole: &'t str, text: &'t str) -> Result<(u32, &'t str
     Err(Error::new(INVALID, up_to(whole, rest)))
 }
 
-/// The class that an escape at the start of `text` stands for, and what follows; none if it is no class.
+/// Returns the class that an escape at the start of `text` denotes, and the rest; None if it is not a class.
 pub(super) fn class_escape(text: &str, fold_case: bool) -> Result<Option<(ClassUnicode, &str)>, Error<'_>> {
     let Some(after) = text.strip_prefix('\\') else { return Ok(None) };
     let (letter, after) = next_char(after);
@@ -132,7 +132,7 @@ fn property(name: &str) -> Option<ClassUnicode> {
     match name.as_str() {
         "any" => return Some(ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)])),
         "ascii" => return Some(ClassUnicode::new([ClassUnicodeRange::new('\0', '\u{7f}')])),
-        // No text has one.
+        // Strings cannot contain these.
         "cs" | "surrogate" => return Some(ClassUnicode::empty()),
         _ => {}
     }

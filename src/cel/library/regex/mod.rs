@@ -1,5 +1,5 @@
-//! Regular expressions in Go's syntax: [`parse`] reads a pattern as `regexp/syntax` does, with its errors, and yields the
-//! form that `regex-automata` compiles. Matching takes time linear in the text.
+//! Implements regular expressions in Go's syntax: [`parse`] parses a pattern as `regexp/syntax` does, with its errors, and returns the
+//! form that `regex-automata` compiles. Matching takes time linear in the length of the string.
 
 mod class;
 mod escape;
@@ -42,11 +42,11 @@ thread_local! {
     static CACHE: RefCell<Cache> = RefCell::default();
 }
 
-/// The compiled form of a pattern.
+/// Returns the compiled form of a pattern.
 ///
 /// # Errors
 ///
-/// Go's text: `` error parsing regexp: missing closing ): `(` ``.
+/// Go's message: `` error parsing regexp: missing closing ): `(` ``.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, EvalError> {
     CACHE.with_borrow_mut(|cache| {
         if let Some(regex) = cache.by_pattern.get(pattern) {
@@ -60,7 +60,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, EvalError> {
 }
 
 impl Cache {
-    /// Starts anew when the patterns grow too large together; one that is too large alone is not kept.
+    /// Clears the cache when the patterns are too large together; one that is too large alone is not cached.
     fn keep(&mut self, pattern: &str, regex: &Regex) {
         let size = regex.memory_usage().saturating_add(pattern.len());
         if size > CACHE_SIZE {
@@ -75,7 +75,7 @@ impl Cache {
     }
 }
 
-/// A pattern in Go's syntax, compiled for as long as it is kept: what `pattern` of a schema is.
+/// A compiled pattern in Go's syntax, shared by equal ones: the `pattern` of a schema.
 ///
 /// ```
 /// let digits = admit_cel::GoRegex::new(r"^\d+$").unwrap();
@@ -89,44 +89,43 @@ pub struct GoRegex(Arc<Regex>);
 /// The compiled form of a pattern as long as someone has it, or nothing. Whoever wants it meanwhile waits.
 type Shared = Arc<Mutex<Weak<Regex>>>;
 
-/// Patterns by their text. One with large classes takes tens of megabytes, and definitions repeat theirs: in fields, in
-/// versions, and from one definition to the next.
+/// The compiled patterns, by text. One with large classes takes tens of megabytes, and definitions repeat theirs: in fields, in
+/// versions, and across definitions.
 struct Patterns {
     by_text: BTreeMap<Box<str>, Shared>,
-    /// At so many, those that nobody has any more are forgotten. Twice what was left then, so that the search for them
-    /// takes no more time than what was added.
+    /// At this size, unused patterns are dropped. It is then set to twice the rest, so that searching takes no more time than adding.
     full: usize,
 }
 
 static PATTERNS: Mutex<Patterns> = Mutex::new(Patterns { by_text: BTreeMap::new(), full: FEW });
 
-/// Patterns of which all are kept.
+/// Up to this number, all patterns are kept.
 const FEW: usize = 1024;
 
 impl GoRegex {
-    /// Compiles a pattern, or shares what another has compiled.
+    /// Compiles a pattern, or shares an equal one.
     ///
     /// # Errors
     ///
-    /// Go's text.
+    /// Go's error message.
     pub fn new(pattern: &str) -> Result<Self, EvalError> {
         Self::within(pattern, SIZE_LIMIT).map_err(|unbuilt| unbuilt.told(pattern))
     }
 
-    /// The same for a pattern that takes no more than `limit` bytes, where nobody has compiled it yet.
+    /// Like [`Self::new`], with a limit of `limit` bytes if the pattern is not compiled yet.
     pub(crate) fn within(pattern: &str, limit: usize) -> Result<Self, Unbuilt> {
         let shared = shared(pattern);
         let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(regex) = kept.upgrade() {
             return Ok(Self(regex));
         }
-        // Whether a pattern is found can be told without knowing where its groups are.
+        // Whether a pattern matches does not depend on capture groups.
         let regex = Arc::new(build(pattern, WhichCaptures::None, limit.min(SIZE_LIMIT))?);
         *kept = Arc::downgrade(&regex);
         Ok(Self(regex))
     }
 
-    /// Whether the pattern is found in the text.
+    /// Whether the pattern matches anywhere in the string.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
@@ -146,7 +145,7 @@ fn shared(pattern: &str) -> Shared {
         return Arc::clone(shared);
     }
     if by_text.len() >= *full {
-        // One that is being compiled is locked, and held by whoever compiles it.
+        // A pattern that is being compiled is locked, and in use by that thread.
         by_text.retain(|_, shared| {
             Arc::strong_count(shared) > 1 || shared.lock().is_ok_and(|regex| regex.strong_count() > 0)
         });
@@ -155,17 +154,17 @@ fn shared(pattern: &str) -> Shared {
     Arc::clone(by_text.entry(pattern.into()).or_default())
 }
 
-/// Why there is no compiled form of a pattern.
+/// Why a pattern could not be compiled.
 #[derive(Debug)]
 pub(crate) enum Unbuilt {
-    /// In Go's words.
+    /// It is invalid; the error is in Go's words.
     Invalid(EvalError),
     /// It takes more than it may.
     TooLarge,
 }
 
 impl Unbuilt {
-    /// In Go's words.
+    /// Returns the error in Go's words.
     fn told(self, pattern: &str) -> EvalError {
         match self {
             Self::Invalid(error) => error,
@@ -178,7 +177,7 @@ fn refusal(error: text::Error<'_>) -> EvalError {
     EvalError::other(format!("error parsing regexp: {error}"))
 }
 
-/// Whether a text is a pattern, of whatever size.
+/// Whether a text is a valid pattern, of whatever size.
 pub(crate) fn is_pattern(text: &str) -> bool {
     parse::parse(text).is_ok()
 }

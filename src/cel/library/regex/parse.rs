@@ -1,5 +1,5 @@
-//! The grammar outside of character classes. A stack of operands and open brackets, as in Go's parser, keeps the
-//! recursion out of parsing; the height of the result is bounded for those who walk it.
+//! Parses patterns, except for character classes. As in Go's parser, operands and open groups are on an explicit stack, so parsing does
+//! not recurse; the height of the result is limited for code that walks it.
 
 use regex_syntax::hir::{Dot, Hir, Look, Repetition};
 
@@ -33,7 +33,7 @@ struct Operand {
 enum Item {
     Operand(Operand),
     Bar,
-    /// With the flags to go back to. Groups are not captured: no function yields them.
+    /// An open group, with the flags to restore. Groups are not captured: no function returns them.
     Open(Flags),
 }
 
@@ -187,7 +187,7 @@ impl<'p> Parser<'p> {
         after
     }
 
-    /// One code point; a surrogate, which no text has, matches nothing.
+    /// Adds a code point; a surrogate, which strings cannot contain, matches nothing.
     fn literal(&mut self, code: u32) {
         let hir = match char::from_u32(code) {
             None => Hir::fail(),
@@ -291,10 +291,11 @@ fn combined(operands: Vec<Operand>, combine: fn(Vec<Hir>) -> Hir) -> Operand {
     Operand { hir: combine(parts), copies, height }
 }
 
-/// At least, and at most where there is a bound.
+/// The minimum, and the maximum if there is one.
 type Counts = (u32, Option<u32>);
 
-/// `{2}`, `{2,}`, `{2,3}` with what follows; none if the text is not of that form, no counts if they are out of range.
+/// Parses `{2}`, `{2,}`, `{2,3}`; returns the counts and the rest. None if the text has another form, inner None if the counts are out
+/// of range.
 fn parse_counts(text: &str) -> Option<(Option<Counts>, &str)> {
     let (min, rest) = parse_count(text.strip_prefix('{')?)?;
     let (max, rest) = match rest.strip_prefix(',') {

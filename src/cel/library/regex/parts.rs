@@ -1,4 +1,4 @@
-//! A pattern as a tree, for whoever asks what texts it is found in rather than whether it is found in one.
+//! Represents a pattern as a tree, for callers that analyse which strings match instead of matching one.
 
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
@@ -19,46 +19,46 @@ use crate::value::EvalError;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternPart {
-    /// The empty text.
+    /// The empty string.
     Empty,
     /// These characters, one after another.
     Text(Box<str>),
-    /// One character of these ranges, bounds included; of none, nothing.
+    /// A character in one of these ranges, bounds included; without ranges, nothing matches.
     OneOf(Vec<(char, char)>),
     /// All, one after another.
     Concat(Vec<Self>),
-    /// One of them.
+    /// One of these alternatives.
     Either(Vec<Self>),
     /// A number of times.
     Repeat {
         /// At least.
         least: u32,
-        /// At most; without, as often as there is.
+        /// The maximum; unlimited if None.
         most: Option<u32>,
         /// What is repeated.
         part: Box<Self>,
     },
-    /// The beginning of the text.
+    /// The beginning of the string.
     Start,
-    /// The end of the text.
+    /// The end of the string.
     End,
-    /// A condition on what is around: lines, words.
+    /// A condition on the surroundings: line ends, word boundaries.
     Around,
 }
 
 impl PatternPart {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     ///
-    /// Go's text.
+    /// Go's error message.
     pub fn of(pattern: &str) -> Result<Self, EvalError> {
         let hir = parse::parse(pattern).map_err(refusal)?;
         Ok(part(&hir))
     }
 }
 
-/// The parser bounds the height of what it yields, and so this recursion.
+/// The parser limits the height of its result, and so this recursion.
 fn part(hir: &Hir) -> PatternPart {
     match hir.kind() {
         HirKind::Empty => PatternPart::Empty,

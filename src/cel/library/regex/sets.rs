@@ -1,4 +1,4 @@
-//! Sets of characters: by their POSIX names, and with those that differ in case only.
+//! Builds sets of characters: POSIX classes, and case-insensitive variants.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
 
@@ -40,7 +40,7 @@ pub(super) fn folded(c: char) -> ClassUnicode {
     class
 }
 
-/// Adds to a class what differs from its members in case only.
+/// Adds to a class the characters that differ from its members only in case.
 pub(super) fn fold(class: &mut ClassUnicode) {
     // Fails only in a build of the crate without Unicode tables, which the manifest rules out.
     let _ = class.try_case_fold_simple();

@@ -1,8 +1,8 @@
-//! The text of a pattern: the parts that it is read in, and what is said of one that is wrong.
+//! Holds the text of a pattern while it is parsed, and builds the errors for an invalid one.
 
 use std::fmt;
 
-/// Why a pattern is none: the rule, and the part of the pattern that breaks it.
+/// Why a pattern is invalid: the rule, and the part that violates it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Error<'p> {
     rule: &'static str,
@@ -25,13 +25,13 @@ impl fmt::Display for Error<'_> {
     }
 }
 
-/// The first character; the text is not empty where that matters.
+/// Returns the first character and the rest; where the result matters, the text is not empty.
 pub(super) fn next_char(text: &str) -> (char, &str) {
     let mut chars = text.chars();
     (chars.next().unwrap_or('\0'), chars.as_str())
 }
 
-/// The part of `text` before its end `after`.
+/// Returns the part of `text` before its suffix `after`.
 pub(super) fn up_to<'t>(text: &'t str, after: &str) -> &'t str {
     text.get(..text.len().saturating_sub(after.len())).unwrap_or(text)
 }

@@ -1,5 +1,5 @@
-//! `+ - * / %` and unary minus. Integers overflow with an error, doubles as IEEE 754 says; times and durations stay
-//! within Go's ranges.
+//! Implements `+ - * / %` and unary minus. Integer overflow is an error, doubles follow IEEE 754; timestamps and durations stay within
+//! Go's ranges.
 
 use admit_apimachinery::go::duration::SECOND;
 use admit_apimachinery::go::instant::{MAX_SECONDS, MIN_SECONDS};

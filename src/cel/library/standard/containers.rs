@@ -1,4 +1,4 @@
-//! Indexing, `in` and `size`.
+//! Implements indexing, `in` and `size`.
 
 use crate::cost::{CallEstimate, Operand};
 use crate::library::{Context, Overload, cost, mismatch, planned};
@@ -41,7 +41,7 @@ fn in_list<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, E
     }))
 }
 
-/// What cannot be compared is another item; what ends the evaluation ends it here.
+/// An item that cannot be compared counts as different; an error that ends the evaluation is returned.
 fn among<'a>(context: &Context<'a>, item: &Value<'a>, list: &List<'a>) -> Result<bool, EvalError> {
     for other in list.iter() {
         match item.try_equals(context.arena, &other) {
@@ -76,7 +76,7 @@ fn in_map<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, Ev
     if let (Value::String(name), Map::Host(host)) = (key, map) {
         return host.holds(name).map(Value::Bool);
     }
-    // A document's keys are text, which nothing has to be hashed for.
+    // A document's keys are strings, which need no hashing.
     let key = if map.is_empty() || map.is_document() { key } else { key.as_key()? };
     // The value is looked at, too: one that is not of its declared type is an error.
     Ok(Value::Bool(map.try_get(context.arena, key)?.is_some()))

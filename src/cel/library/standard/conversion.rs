@@ -1,4 +1,4 @@
-//! Conversions between types, named after the type they yield.
+//! Implements conversions between types, named after the type that they return.
 use admit_apimachinery::go::layout::{self, Layout};
 use admit_apimachinery::go::{
     duration, float,

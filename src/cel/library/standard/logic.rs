@@ -1,5 +1,4 @@
-//! `&&`, `||`, `!`, `?:`, equality. All but `!` are nodes of the planner's own; the rows are for the checker and the
-//! estimator.
+//! Declares `&&`, `||`, `!`, `?:`, equality. The planner handles all but `!` itself; their rows are for the checker and the estimator.
 
 use crate::cost::{Bounds, CallEstimate, Operand};
 use crate::library::{Overload, cost, mismatch, planned};

@@ -1,4 +1,4 @@
-//! The language itself: operators, conversions, strings, times and optional values.
+//! Implements the standard library: operators, conversions, strings, times and optional values.
 
 mod arithmetic;
 mod containers;

@@ -1,4 +1,4 @@
-//! `<`, `<=`, `>`, `>=` over every pair of types that has an order; numbers compare across their types.
+//! Implements `<`, `<=`, `>`, `>=` for every pair of types that has an order; numbers compare across their types.
 
 use std::cmp::Ordering;
 
@@ -40,7 +40,7 @@ macro_rules! row {
     };
 }
 
-/// Comparisons across number types came with this version.
+/// The version that added comparisons across number types.
 const CROSS_TYPE: Version = Version(1, 28);
 
 pub(super) const LESS: &[Overload] = rows!("less", "_<_", less, "less than");

@@ -1,4 +1,4 @@
-//! The string tests of the language: `contains`, `startsWith`, `endsWith`, `matches`.
+//! Implements the standard string predicates: `contains`, `startsWith`, `endsWith`, `matches`.
 
 use crate::library::{Context, Overload, cost, mismatch, regex};
 use crate::value::{EvalError, Value};

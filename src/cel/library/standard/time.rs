@@ -1,4 +1,4 @@
-//! Parts of timestamps, in UTC or a zone that is named, and lengths of durations in a unit.
+//! Implements accessors of timestamps, in UTC or a given zone, and of durations in a unit.
 
 use admit_apimachinery::go::instant::{Civil, civil};
 use admit_apimachinery::go::{duration, zone};

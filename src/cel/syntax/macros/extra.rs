@@ -1,4 +1,4 @@
-//! Macros that Kubernetes does not offer: `cel.bind`, `cel.block`, `math.least` and `math.greatest`.
+//! Expands macros that Kubernetes does not offer: `cel.bind`, `cel.block`, `math.least` and `math.greatest`.
 
 use super::{Expander, Expansion, Macro, Site};
 use crate::syntax::ast::{Expr, ExprId, Literal};
@@ -12,8 +12,8 @@ pub(crate) const BIND: &[Macro] = &[Macro {
     expand: bind,
 }];
 
-/// What optimisers write for expressions that occur several times: `cel.block([values], expression)`, in which
-/// `cel.index(n)` stands for the value at that position, and variables of macros that no text can name otherwise.
+/// Macros that optimisers generate for common subexpressions: `cel.block([values], expression)`, in which `cel.index(n)` refers to the
+/// value at that position, and macro variables with reserved names.
 pub(crate) const BLOCK: &[Macro] = &[
     Macro {
         name: "block",
@@ -94,7 +94,7 @@ fn block(e: &mut Expander<'_>, site: &Site<'_>) -> Expansion {
     Ok(Some(result))
 }
 
-/// A name that is made of the arguments' numbers.
+/// Builds a name from the numbers in the arguments.
 fn numbered(e: &mut Expander<'_>, site: &Site<'_>, prefix: &str) -> Expansion {
     if !is_called_on(e, site, "cel") {
         return Ok(None);
@@ -131,7 +131,7 @@ fn extreme(e: &mut Expander<'_>, site: &Site<'_>, shown: &str, function: &str) -
     }
 }
 
-/// Whether an argument is a number, or what may turn out to be one.
+/// Whether an argument is a number, or may be one at run time.
 fn may_be_number(e: &Expander<'_>, arg: ExprId) -> bool {
     match e.build.expr(arg) {
         Some(Expr::Literal(literal)) => {

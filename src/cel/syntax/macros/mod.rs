@@ -1,8 +1,7 @@
-//! Macros: calls that the parser replaces by an expansion, before anything is known of types.
+//! Expands macros: calls that the parser replaces by other expressions, before type checking.
 //!
-//! Expansions are cel-go's (`parser/macro.go`, `cel/library.go`, `ext/`), node by node, because costs count them.
-//! Every node that an expansion adds has the place of the macro's call. Macros that Kubernetes does not offer stand in
-//! `extra`.
+//! Expansions are cel-go's (`parser/macro.go`, `cel/library.go`, `ext/`), node by node, because costs count them. Every added node has
+//! the span of the macro's call. Macros that Kubernetes does not offer are in `extra`.
 
 mod extra;
 mod offered;
@@ -15,16 +14,16 @@ use crate::source::Span;
 use super::ast::{Comprehension, Expr, ExprId, Literal};
 use super::builder::Builder;
 
-/// The variable that holds the result of a fold; no text can name it.
+/// The variable for the result of a fold; no identifier can clash with it.
 pub const ACCUMULATOR: &str = "@result";
 
-/// The older name of the accumulator, which is still refused as a variable of a macro.
+/// The old name of the accumulator, which is still rejected as a variable of a macro.
 const OLD_ACCUMULATOR: &str = "__result__";
 
 /// The iteration variable of folds over nothing, whose accumulator is a plain variable.
 const UNUSED: &str = "#unused";
 
-/// A macro: what call it replaces, and by what.
+/// A macro: the call that it replaces, and its expansion.
 #[derive(Debug)]
 pub struct Macro {
     /// The function's name in the call.
@@ -33,7 +32,7 @@ pub struct Macro {
     pub receiver: bool,
     /// The number of arguments without the target; none for any number.
     pub args: Option<usize>,
-    /// How it is called, and what it stands for, in one line.
+    /// Its use and its meaning, in one line.
     pub doc: &'static str,
     pub(crate) expand: fn(&mut Expander<'_>, &Site<'_>) -> Expansion,
 }
@@ -44,7 +43,7 @@ impl Macro {
     }
 }
 
-/// The replacement; none if the call is an ordinary one after all; or what is wrong with the arguments, and where.
+/// The expansion; None if the call is an ordinary one after all; or the error in the arguments, with its offset.
 pub(crate) type Expansion = Result<Option<ExprId>, (u32, String)>;
 
 /// The call to be replaced.
@@ -116,7 +115,7 @@ impl Expander<'_> {
         self.add(Expr::Comprehension(Box::new(fold)))
     }
 
-    /// The accumulator with one element more; unchanged where a filter says so.
+    /// Builds the accumulator with an element appended; unchanged where a filter excludes it.
     fn append(&mut self, element: ExprId, filter: Option<ExprId>) -> ExprId {
         let accumulator = self.accumulator();
         let list = self.list(&[element]);
@@ -139,7 +138,7 @@ impl Expander<'_> {
         self.fold(Comprehension { range, iter_var, iter_var2, accu_var, accu_init, condition, step, result })
     }
 
-    /// A fold over nothing: `result`, in which `name` stands for `value`.
+    /// Builds a fold over an empty list: `result`, in which `name` is bound to `value`.
     fn let_in(&mut self, name: Box<str>, value: ExprId, step: ExprId, result: ExprId) -> ExprId {
         let range = self.list(&[]);
         let condition = self.bool(false);
@@ -315,7 +314,7 @@ fn optional_map(e: &mut Expander<'_>, site: &Site<'_>, name: Box<str>, wrap: boo
     Ok(Some(e.call("_?_:_", &[present, mapped, none])))
 }
 
-/// Keys first, then a sort by them; the list stands in a variable so that it is computed once.
+/// Computes the keys first, then sorts by them; the list is bound to a variable so that it is computed once.
 fn sort_by(e: &mut Expander<'_>, site: &Site<'_>) -> Expansion {
     const INPUT: &str = "@__sortBy_input__";
     if matches!(e.build.expr(site.target()), Some(Expr::Literal(_) | Expr::Map(_) | Expr::Struct { .. })) {

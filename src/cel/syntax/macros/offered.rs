@@ -1,4 +1,4 @@
-//! The macros that the language and Kubernetes offer, by the libraries that brought them.
+//! Lists the macros that CEL and Kubernetes offer, by library.
 
 use super::{
     Macro, Quantifier, filter, has, map, opt_flat_map, opt_map, quantify, sort_by, transform_list,

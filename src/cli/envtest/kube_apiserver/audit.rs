@@ -1,4 +1,4 @@
-//! The flags of the audit log.
+//! Reads the flags of the audit log.
 
 use std::fs;
 
@@ -8,10 +8,10 @@ use crate::cli::audit_log::{self, DEFAULT_SIZE, Limits, MEGABYTE};
 use crate::cli::envtest::flags::Given;
 use crate::cli::process::{self, Fault};
 
-/// The audit log that flags ask for. Without a policy nothing is written in it, as with kube-apiserver, but that is told.
+/// Creates the audit log that the flags request. Without a policy nothing is logged, as in kube-apiserver, but with a warning.
 ///
 /// # Errors
-/// For a value that cannot be, a policy that is none, and a file that cannot be written.
+/// For an invalid value, an invalid policy, and a file that cannot be written.
 pub(super) fn log(given: &Given) -> Result<Option<AuditLog>, Fault> {
     let read = |text: &str| match text {
         "json" => Some(AuditFormat::Json),

@@ -1,5 +1,5 @@
-//! `--feature-gates` and `--runtime-config`: what is served, and how, is that of Kubernetes 1.36 as it comes. Harnesses
-//! often ask for what is so by now; that is taken, and all else stops with its name.
+//! Checks `--feature-gates` and `--runtime-config`: the server always behaves as Kubernetes 1.36 does by default. Harnesses
+//! often request what is the default by now; that is accepted, and everything else is an error that names it.
 
 use admit_apiserver::BuiltinKinds;
 use thiserror::Error;
@@ -7,10 +7,10 @@ use thiserror::Error;
 use crate::cli::envtest::flags::{Given, truth};
 use crate::cli::process::Fault;
 
-/// The gates of kube-apiserver 1.36, a line each: the name, and `on` or `off` as it is where nobody asks.
+/// The gates of kube-apiserver 1.36, one per line: the name, and the default `on` or `off`.
 const GATES: &str = include_str!("feature_gates.txt");
 
-/// What is asked for and is not so.
+/// Why a requested feature is not available.
 #[derive(Debug, PartialEq, Eq, Error)]
 enum FeatureError {
     #[error("missing bool value for {0}")]
@@ -41,7 +41,7 @@ enum FeatureError {
 }
 
 /// # Errors
-/// For what is not so.
+/// When something else than the default is requested.
 pub(super) fn check(given: &Given) -> Result<(), Fault> {
     let each = |flag: &str, check: fn(&str) -> Result<(), FeatureError>| {
         let checked = given.list(flag).into_iter().try_for_each(check);

@@ -1,5 +1,5 @@
-//! The program as `kube-apiserver`: the flags that test harnesses send, each with its meaning, over the objects that the
-//! program as `etcd` points to.
+//! Runs this program as `kube-apiserver`: accepts the flags that test harnesses pass, and serves the objects that `etcd`
+//! (also this program) points to.
 
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
@@ -39,13 +39,13 @@ pub(super) fn run(program: &Path, args: &[OsString]) -> Exit {
     }
 }
 
-/// What flags say that can be said before anything begins.
+/// The results of flags that can be evaluated before the server starts.
 struct Asked {
     given: Given,
     listen: SocketAddr,
     etcd: SocketAddr,
     builder: ServerBuilder,
-    /// Where clients find the server, if they come from elsewhere.
+    /// The address for clients on other machines.
     advertised: Option<IpAddr>,
     audit: Option<AuditLog>,
     range: ServiceRange,
@@ -131,7 +131,7 @@ impl Asked {
     }
 }
 
-/// Flags that may say only what is so.
+/// Checks flags that may only have the value that is always in effect.
 fn check_fixed(given: &Given) -> Result<(), Fault> {
     let so = ["true", "t", "T", "TRUE", "True", "1"];
     given.must_be("service-account-lookup", &so, "tokens end with their account; leave it out")?;
@@ -167,7 +167,7 @@ fn etcd(given: &Given) -> Result<SocketAddr, Fault> {
     }
 }
 
-/// What the server decides by.
+/// Configures authentication, authorization and admission.
 fn decided(given: &Given, program: &Path) -> Result<ServerBuilder, Fault> {
     let configuration = given.path("admission-control-config-file");
     let plugins = AdmissionPlugins::configured(
@@ -189,7 +189,7 @@ fn decided(given: &Given, program: &Path) -> Result<ServerBuilder, Fault> {
         .admission_plugins(plugins)
         .controllers(controllers)
         .allow_privileged(given.switch("allow-privileged")?.unwrap_or(false))
-        // Else everybody could do everything, whoever they are: as kube-apiserver, whatever the flag asks.
+        // As in kube-apiserver: with AlwaysAllow, anonymous users could do everything.
         .anonymous(anonymous_asked(given)? && !authorization.contains(&AuthorizationMode::AlwaysAllow))
         .authorization(authorization);
     if let Some(path) = given.path("token-auth-file") {
@@ -207,7 +207,7 @@ fn anonymous_asked(given: &Given) -> Result<bool, Fault> {
     Ok(given.switch("anonymous-auth")?.unwrap_or(true))
 }
 
-/// The modes in their order.
+/// Returns the authorization modes in their order.
 fn authorization(given: &Given) -> Result<Vec<AuthorizationMode>, Fault> {
     let mut modes = Vec::new();
     for name in given.list("authorization-mode") {
@@ -226,18 +226,18 @@ fn authorization(given: &Given) -> Result<Vec<AuthorizationMode>, Fault> {
         }
         modes.push(mode);
     }
-    // As kube-apiserver where nobody says otherwise.
+    // The default of kube-apiserver.
     Ok(if modes.is_empty() { vec![AuthorizationMode::AlwaysAllow] } else { modes })
 }
 
-/// The keys and names of service accounts' tokens.
+/// Configures the keys and the issuers of service account tokens.
 fn with_tokens(builder: ServerBuilder, given: &Given, pair: &ServingPair) -> Result<ServerBuilder, Fault> {
     let mut builder = builder.trusted_token_keys(keys::trusted(given, &pair.key)?);
     if let Some(key) = keys::signing(given)? {
         builder = builder.token_key(key);
     }
     for issuer in given.all("service-account-issuer") {
-        // Upstream takes any text that has no colon.
+        // Upstream accepts any string without a colon.
         if issuer.contains(':') {
             admit_apimachinery::go::url::parse(issuer)
                 .map_err(|error| Fault::usage(format!("--service-account-issuer: {error}")))?;
@@ -257,9 +257,9 @@ fn store(handover: &Handover) -> Result<Store, Fault> {
     opened.map_err(|error| Fault::usage(format!("{error}; one kube-apiserver at a time can use an etcd")))
 }
 
-/// The address by which this machine speaks to others, as far as its routes say. Nothing is sent.
+/// Returns the address that this machine's routes use for outgoing connections, if any. Nothing is sent.
 fn own_address(bind: IpAddr) -> Option<IpAddr> {
-    // From the ranges for documentation, where nobody is.
+    // Addresses from the ranges for documentation, which nobody has.
     let (any, elsewhere) = match bind {
         IpAddr::V4(_) => ("0.0.0.0:0", "192.0.2.1:9"),
         IpAddr::V6(_) => ("[::]:0", "[2001:db8::1]:9"),

@@ -1,4 +1,4 @@
-//! The flags of kube-apiserver: those that have their meaning here, and those that are known and have not.
+//! Lists the flags of kube-apiserver: those that are implemented, and those that are known and not implemented.
 
 use crate::cli::envtest::flags::{Flag, NotBuilt, Program, Spelling};
 

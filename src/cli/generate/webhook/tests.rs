@@ -10,12 +10,12 @@ const ALL_GROUPS: &str =
 const PODS: &str =
     r#"{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}"#;
 
-/// One policy with these rules, and a binding for each list of actions.
+/// Configures one policy with these rules, and a binding for each list of actions.
 fn configured(rules: &[Value], bindings: &[&[&str]]) -> Value {
     configured_with(rules, bindings, &json!({}))
 }
 
-/// The same, with more in the policy's spec.
+/// Does the same, with `more` fields in the policy's spec.
 fn configured_with(rules: &[Value], bindings: &[&[&str]], more: &Value) -> Value {
     let mut builder = PolicySet::builder();
     let mut policy = json!({
@@ -53,7 +53,7 @@ fn of(group: &str, resources: &[&str]) -> Value {
     json!({"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": resources})
 }
 
-/// The names of the conditions, and the resources of the rules, of the one webhook there is.
+/// Returns the names of the conditions, and the resources of the rules, of the only webhook.
 fn reached(rules: &[Value]) -> (Vec<String>, Vec<String>) {
     let configuration = configured(rules, &[&["Deny"]]);
     let names = |value: &Value, key: &str| -> Vec<String> {
@@ -94,7 +94,7 @@ fn enforcing_and_auditing_policies_are_called_apart() {
     }
 }
 
-/// A binding that only warns does not soften what keeps its policy from being asked.
+/// A binding that only warns does not change what prevents its policy from being evaluated.
 #[test]
 fn policies_that_may_not_apply_are_called_with_those_that_deny() {
     let params = json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}});
@@ -114,7 +114,7 @@ fn policies_that_may_not_apply_are_called_with_those_that_deny() {
         ignoring["failurePolicy"] = json!("Ignore");
         assert_eq!(route(&ignoring), AUDITING, "{ignoring}");
     }
-    // What goes wrong in conditions and validations is for the binding to enforce.
+    // Errors in conditions and validations are handled by the binding.
     assert_eq!(route(&condition), AUDITING);
 }
 
@@ -123,7 +123,7 @@ fn what_a_cluster_needs_to_heal_is_left_out() {
     const EVERYTHING: &[&str] =
         &["not-leases", "not-authentication", "not-authorization", "not-admission-configuration"];
     let cases: &[(Value, &[&str], &[&str])] = &[
-        // Rules that name what is excluded lose it; those that name nothing else are gone.
+        // Excluded resources are removed from rules; rules without other resources are dropped.
         (of("coordination.k8s.io", &["leases"]), &[], &[]),
         (of("coordination.k8s.io", &["leasecandidates"]), &[], &[]),
         (of("authentication.k8s.io", &["tokenreviews"]), &[], &[]),
@@ -136,14 +136,14 @@ fn what_a_cluster_needs_to_heal_is_left_out() {
         (of("admissionregistration.k8s.io", &["validatingadmissionpolicies/status"]), &[], &[]),
         (of("admissionregistration.k8s.io", &["*/*"]), &[], &[]),
         (of("coordination.k8s.io", &["leases", "others"]), &[], &["others"]),
-        // Wildcards that reach it are narrowed by conditions.
+        // Wildcards that match excluded resources get conditions.
         (of("coordination.k8s.io", &["*"]), &["not-leases"], &["*"]),
         (of("coordination.k8s.io", &["*/*"]), &["not-leases"], &["*/*"]),
         (of("*", &["leases"]), EVERYTHING, &["leases"]),
         (of("*", &["*"]), EVERYTHING, &["*"]),
         (of("*", &["*/*"]), EVERYTHING, &["*/*"]),
         (rule(ALL_GROUPS), EVERYTHING, &["*"]),
-        // What cannot reach it needs none.
+        // Rules that cannot match them get no conditions.
         (of("", &["pods"]), &[], &["pods"]),
         (of("", &["*"]), &[], &["*"]),
         (of("apps", &["*/*"]), &[], &["*/*"]),
@@ -231,7 +231,7 @@ fn custom_resources_are_sent_where_their_definitions_are_enforced() {
     assert_eq!(configuration["webhooks"][0]["rules"], expected);
 }
 
-/// Policies that change objects are asked apart from those that judge them, and only where there are any with a binding.
+/// Mutating policies have a configuration of their own, if any of them has a binding.
 #[test]
 fn policies_that_change_objects_have_a_configuration_of_their_own() {
     const PATCH: &str = r#"[JSONPatch{op: "remove", path: "/spec/hostname"}]"#;

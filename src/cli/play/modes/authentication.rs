@@ -1,4 +1,4 @@
-//! AuthenticationConfiguration: whose a token is, by its claims, and who asks without one.
+//! Evaluates an AuthenticationConfiguration: which user a token stands for, and whether anonymous requests are allowed.
 
 use admit_policy::manifest::Document;
 use admit_policy::server_config::{Authenticators, Token};

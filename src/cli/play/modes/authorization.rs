@@ -1,4 +1,4 @@
-//! AuthorizationConfiguration: which authorizers are asked whether somebody may do something.
+//! Evaluates an AuthorizationConfiguration: which authorizers are called for a request.
 
 use admit_policy::manifest::Document;
 use admit_policy::server_config::{AccessReview, Asked, Authorizers, Turn};

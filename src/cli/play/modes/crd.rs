@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: schemas, and the rules of `x-kubernetes-validations`.
+//! Evaluates CustomResourceDefinitions: schemas, and the rules of `x-kubernetes-validations`.
 
 use super::super::examples;
 use super::{Mode, NEW, OLD, Pane, REQUEST, pictures, rehearsed};

@@ -1,4 +1,4 @@
-//! Selectors of dynamic resource allocation: which devices of ResourceSlices a class, a claim or an expression selects.
+//! Evaluates selectors of dynamic resource allocation: which devices of ResourceSlices a class, a claim or an expression selects.
 
 use admit_policy::manifest::Document;
 use admit_policy::{DeviceFeatures, Devices, EvalOptions, Keep, Recording, SelectedBy};

@@ -1,4 +1,4 @@
-//! What the panes hold, parsed, with every mistake at its place.
+//! Parses the contents of the panes, and reports every mistake with its position.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_policy::manifest::Document;
@@ -11,7 +11,7 @@ use super::super::request::Texts;
 use super::super::shown;
 use crate::cli::load;
 
-/// The documents of all of `panes`, each with its pane as its file.
+/// Parses all documents of `panes`, each with its pane as its file.
 pub(super) fn of_panes(texts: &Texts, panes: &[&str]) -> Result<Vec<Document>, Vec<Mistake>> {
     let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
     for pane in panes {
@@ -23,7 +23,7 @@ pub(super) fn of_panes(texts: &Texts, panes: &[&str]) -> Result<Vec<Document>, V
     if mistakes.is_empty() { Ok(documents) } else { Err(mistakes) }
 }
 
-/// The one document of a pane, if it has any.
+/// Parses the document of a pane, which may be empty but holds at most one.
 pub(super) fn one(texts: &Texts, pane: &str) -> Result<Option<Document>, Vec<Mistake>> {
     let mut documents = of_panes(texts, &[pane])?.into_iter();
     let (first, second) = (documents.next(), documents.next());
@@ -33,7 +33,7 @@ pub(super) fn one(texts: &Texts, pane: &str) -> Result<Option<Document>, Vec<Mis
     }
 }
 
-/// The document of a pane, compiled.
+/// Compiles the document of a pane.
 pub(super) fn compiled<T>(
     document: Option<Document>,
     pane: &str,
@@ -48,7 +48,7 @@ pub(super) fn compiled<T>(
     }
 }
 
-/// The expressions of one document, with what was recorded of them.
+/// Returns the expressions of one document, with what was recorded of their evaluation.
 pub(super) fn of_document<'e>(
     document: &Document,
     expressions: impl IntoIterator<Item = Expression<'e>>,
@@ -57,7 +57,7 @@ pub(super) fn of_document<'e>(
     shown::all(expressions, recorded, |id| (String::new(), Some(Place::of(document, &id.path))))
 }
 
-/// What several steps found, or all mistakes of all of them.
+/// Combines two results: both values, or the mistakes of both.
 pub(super) fn both<A, B>(
     left: Result<A, Vec<Mistake>>,
     right: Result<B, Vec<Mistake>>,

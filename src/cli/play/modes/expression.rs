@@ -1,4 +1,4 @@
-//! A single expression, on variables that are named.
+//! Evaluates a single expression with named variables.
 
 use admit_policy::manifest::Document;
 use admit_policy::{AdhocError, Keep, evaluate_recorded};
@@ -66,7 +66,7 @@ fn uncompiled(error: &admit_cel::CompileError) -> Vec<Mistake> {
     error.diagnostics().iter().map(one).collect()
 }
 
-/// The variables of the map.
+/// Reads the variables from a map of names and values.
 fn variables(document: Document) -> Result<Vec<(String, Value)>, Vec<Mistake>> {
     let Value::Object(map) = &document.value else {
         return Err(vec![Mistake::of_field(&document, "", "must be a map of names and values")]);

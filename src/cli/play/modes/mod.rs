@@ -1,5 +1,5 @@
-//! The modes of the page: one for each place where Kubernetes evaluates CEL. A mode is a row of [`ALL`], and a file that makes an
-//! answer of what was typed.
+//! Lists the modes of the page: one for each place where Kubernetes evaluates CEL. A mode is a row of [`ALL`], and a file that
+//! computes an answer from the contents of its panes.
 
 mod authentication;
 mod authorization;
@@ -20,7 +20,7 @@ use super::answer::Answer;
 use super::examples::Example;
 use super::request::Texts;
 
-/// A mode.
+/// A mode of the page.
 #[derive(Debug, Serialize)]
 pub(super) struct Mode {
     pub(super) name: &'static str,
@@ -31,22 +31,22 @@ pub(super) struct Mode {
     examples: &'static [Example],
     #[serde(skip)]
     pub(super) evaluate: fn(&Texts) -> Answer,
-    /// What draws which states may follow one another, where objects have some. The page is told whether to ask.
+    /// Draws which states may follow one another. None for objects without states; the page learns only whether there is one.
     #[serde(rename = "drawn", serialize_with = "is_some")]
     pub(super) pictures: Option<fn(&Texts) -> Vec<Picture>>,
 }
 
-/// A text that is typed.
+/// A text field of the page.
 #[derive(Debug, Serialize)]
 pub(in crate::cli::play) struct Pane {
     pub(super) name: &'static str,
     title: &'static str,
-    /// What belongs there.
+    /// What to write there.
     hint: &'static str,
 }
 
 impl Mode {
-    /// The names of its panes.
+    /// Returns the names of its panes.
     pub(super) fn panes(&self) -> Vec<&'static str> {
         self.panes.iter().map(|pane| pane.name).collect()
     }

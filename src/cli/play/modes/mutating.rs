@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicies: what of an object they change.
+//! Evaluates MutatingAdmissionPolicies: which fields of an object they change.
 
 use super::super::examples;
 use super::{DEFINITIONS, Mode, NEW, OLD, Pane, REQUEST, rehearsed};

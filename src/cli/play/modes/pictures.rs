@@ -1,4 +1,4 @@
-//! Pictures of which states may follow one another, as `admit states` draws them.
+//! Draws which states may follow one another, as `admit states` does.
 
 use admit_policy::LoadOptions;
 use serde::Serialize;
@@ -15,11 +15,11 @@ use crate::cli::states::{Drawn, Inputs};
 pub(in crate::cli::play) struct Picture {
     title: String,
     svg: String,
-    /// The same in words.
+    /// The same as text.
     text: String,
 }
 
-/// Pictures of every field that rules of `definitions` compare. None where the texts have mistakes, which the answer tells.
+/// Draws each field that rules of `definitions` compare. Empty if what was typed has mistakes, which the answer reports.
 pub(super) fn of(texts: &Texts, definitions: &[&str]) -> Vec<Picture> {
     drawn(texts, definitions).unwrap_or_default()
 }

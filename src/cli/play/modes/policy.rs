@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicies: conditions, variables, validations, messages and audit annotations.
+//! Evaluates ValidatingAdmissionPolicies: conditions, variables, validations, messages and audit annotations.
 
 use super::super::examples;
 use super::{DEFINITIONS, Mode, NEW, OLD, Pane, REQUEST, pictures, rehearsed};
@@ -15,7 +15,7 @@ const PARAMS: Pane = Pane {
     title: "Params",
     hint: "The objects that bindings name as params, and Namespaces",
 };
-/// What is in force.
+/// Panes with the configuration that is in force.
 const IN_FORCE: &[&str] = &["policy", "binding", "params", "crd"];
 
 pub(super) const MODE: Mode = Mode {

@@ -1,4 +1,4 @@
-//! What definitions and policies decide about an object, as `admit check` and `admit explain` find it.
+//! Evaluates what definitions and policies decide about an object, with the code of `admit check` and `admit explain`.
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ use super::documents::{both, of_panes, one};
 use crate::cli::render::{check, diff};
 use crate::cli::{conversion, load};
 
-/// The answer about the new object beside the old one, by what `definitions` hold.
+/// Decides about the new object, compared with the old one, by the definitions and policies in the panes `definitions`.
 pub(super) fn evaluated(texts: &Texts, definitions: &[&str]) -> Answer {
     Given::read(texts, definitions).and_then(Given::decided).unwrap_or_else(Answer::mistaken)
 }
 
-/// Everything that was typed, parsed and compiled.
+/// The contents of all panes, parsed and compiled.
 struct Given {
     definitions: Vec<Document>,
     set: PolicySet,
     asked: Asked,
-    /// The object that is written, or of a deletion the one that goes.
+    /// The object that is written, or that is deleted.
     new: Document,
     old: Option<Document>,
     is_deletion: bool,
@@ -76,7 +76,7 @@ impl Given {
         Ok(answer)
     }
 
-    /// The new object with the old one, as far as it replaces that.
+    /// Pairs the new object with the old one, if it replaces that.
     fn pair(&self) -> Result<Pair, Vec<Mistake>> {
         let new = Arc::new(self.new.value.clone());
         let old: Vec<Arc<Value>> = self.old.iter().map(|old| Arc::new(old.value.clone())).collect();
@@ -90,7 +90,7 @@ impl Given {
         pair.ok_or_else(|| vec![Mistake::of_pane("new", "write an object")])
     }
 
-    /// Whether the request can be made of what is there.
+    /// Checks that the operation and the subresource are possible for this pair.
     fn fits(&self, pair: &Pair) -> Result<(), Vec<Mistake>> {
         let options = &self.asked.options;
         let wrong = |field: &str, message: &str| Err(vec![self.asked.mistake(field, message)]);
@@ -134,7 +134,7 @@ impl Given {
         }
     }
 
-    /// What is refused: each field, or the message where none is named.
+    /// Returns the causes of the rejection: each field, or the message if no field is named.
     fn messages(&self, applied: &Applied) -> Vec<Mistake> {
         let Some(status) = &applied.refusal else { return Vec::new() };
         let causes = status.causes();
@@ -144,7 +144,7 @@ impl Given {
         causes.iter().map(|cause| Mistake::of_field(&self.new, &cause.field, cause.message.clone())).collect()
     }
 
-    /// What each rule said, with its place.
+    /// Returns the outcome of each rule, with its position.
     fn rules(&self, decided: &Value) -> Vec<Value> {
         let lists = ["rules", "skipped"].into_iter().filter_map(|key| decided.get(key)?.as_array());
         let placed = |rule: &Value| {
@@ -164,7 +164,7 @@ impl Given {
         lists.flatten().map(placed).collect()
     }
 
-    /// Whose expression it is, and where it stands.
+    /// Returns the owner of an expression, and its position.
     fn whose(&self, id: &ExpressionId) -> (String, Option<Place>) {
         let document = self.document(id.origin.kind(), id.origin.name());
         (of_origin(&id.origin), document.map(|document| Place::of(document, &id.path)))
@@ -187,7 +187,7 @@ fn of_origin(origin: &Origin) -> String {
     }
 }
 
-/// Every expression of what was compiled.
+/// Returns every compiled expression.
 fn expressions(set: &PolicySet) -> Vec<admit_policy::Expression<'_>> {
     let versions = set.documents().crds().iter().flat_map(|crd| crd.versions());
     let of_definitions = versions.flat_map(|version| version.expressions());
@@ -197,7 +197,7 @@ fn expressions(set: &PolicySet) -> Vec<admit_policy::Expression<'_>> {
 }
 
 fn changed(before: &Value, after: &Value) -> Changed {
-    // In one order, so that only what was changed differs.
+    // Fields are sorted, so that only what was changed differs.
     let (before, object) = (yaml::write_sorted(before), yaml::write_sorted(after));
     Changed { difference: diff::lines(&before, &object), object }
 }

@@ -1,4 +1,4 @@
-//! Webhook configurations: whether a webhook is called for a request, by its rules, selectors and `matchConditions`.
+//! Evaluates webhook configurations: whether a webhook is called for a request, by its rules, selectors and `matchConditions`.
 
 use std::sync::Arc;
 

@@ -9,14 +9,14 @@ use super::text::refusal;
 use super::{ObjectReport, Outcome};
 use crate::cli::render::{deeper, escaped, github, sarif};
 
-/// Names of SARIF's rules, and what they mean.
+/// The names of SARIF rules, with their descriptions.
 const RULES: [(&str, &str); 3] = [
     ("denied", "A server would refuse the object."),
     ("warned", "A server would take the object, and warn."),
     ("audited", "A server would take the object, and note in its audit log that it breaks a rule."),
 ];
 
-/// What is worth to be shown beside the object.
+/// A result that is shown beside the object.
 struct Finding {
     rule: &'static str,
     level: Level,
@@ -47,7 +47,7 @@ impl Finding {
     }
 }
 
-/// An annotation, where there is something to tell.
+/// Renders an annotation, or an empty string if there is nothing to report.
 pub(super) fn github(object: &ObjectReport) -> String {
     let mut out = String::new();
     if let Some(Finding { rule, level, message }) = Finding::of(object) {
@@ -62,14 +62,14 @@ pub(super) fn github(object: &ObjectReport) -> String {
     out
 }
 
-/// What stands before the first result, and after the last.
+/// Returns the text before the first result, and after the last one.
 pub(super) fn sarif_frame() -> (String, String) {
     let document = sarif::document(&RULES, &[]);
     let (before, after) = document.split_once("\"results\": []").unwrap_or_default();
     (format!("{before}\"results\": ["), format!("]{after}"))
 }
 
-/// A result, where there is something to tell.
+/// Renders a result, if there is something to report.
 pub(super) fn sarif(object: &ObjectReport) -> Option<String> {
     let Finding { rule, level, message } = Finding::of(object)?;
     let level = match level {
@@ -81,7 +81,7 @@ pub(super) fn sarif(object: &ObjectReport) -> Option<String> {
     Some(deeper(&result, "\n        "))
 }
 
-/// The objects of one file as cases of a suite, which JUnit counts before it tells them: held until all are known.
+/// The objects of each file as a test suite. They are kept, since JUnit needs their number first.
 #[derive(Debug, Default)]
 pub(super) struct Junit {
     suites: Vec<Suite>,

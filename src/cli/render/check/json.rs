@@ -8,13 +8,13 @@ use super::totals::{ByPolicy, Totals};
 use super::{ObjectReport, Outcome};
 use crate::cli::render::deeper;
 
-/// One object of the list, after `before` others.
+/// Renders one object of the list, after `before` others.
 pub(super) fn object(object: &ObjectReport, before: usize) -> String {
     let opening = if before == 0 { "{\n  \"objects\": [\n    " } else { ",\n    " };
     format!("{opening}{}", deeper(&object_json(object), "\n    "))
 }
 
-/// The rest of the document, after `before` objects: `"left"`, `"policies"`, `"summary"`.
+/// Renders the rest of the document, after `before` objects: `"left"`, `"policies"`, `"summary"`.
 pub(super) fn rest(totals: &Totals, left: &[Identity], before: usize) -> String {
     let left: Vec<Value> = left.iter().map(identity_json).collect();
     let policy = |ByPolicy { name, objects, denied, warned, audited }: &ByPolicy<'_>| json!({"policy": name, "objects": objects, "denied": denied, "warned": warned, "audited": audited});

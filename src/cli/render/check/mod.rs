@@ -34,14 +34,14 @@ pub(in crate::cli) enum Format {
     Github,
 }
 
-/// Renders the results object by object, and keeps none of them, except as JUnit text.
+/// Renders the results object by object. Only JUnit output is collected until the end.
 #[derive(Debug)]
 pub(in crate::cli) struct Drawing {
     format: Format,
     style: Style,
     totals: Totals,
     junit: Junit,
-    /// What was drawn, in lists, where the next has a comma before it.
+    /// The number of rendered objects, to separate list items by commas.
     drawn: usize,
 }
 
@@ -49,26 +49,26 @@ pub(in crate::cli) struct Drawing {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Style {
     pub(in crate::cli) verbose: bool,
-    /// Nothing but what is refused; it is counted among all others all the same.
+    /// Whether only rejected objects are shown; all are counted.
     pub(in crate::cli) only_denied: bool,
     pub(in crate::cli) palette: Palette,
 }
 
-/// The data of the summary after all objects.
+/// What the summary needs besides the counts.
 #[derive(Debug)]
 pub(in crate::cli) struct Rest<'i> {
-    /// Old objects that have no new one.
+    /// Old objects that no new one replaces.
     pub(in crate::cli) left: &'i [Identity],
-    /// There is no definition and no policy at all.
+    /// Whether there is no definition and no policy at all.
     pub(in crate::cli) undecided: bool,
 }
 
-/// What came of one object.
+/// The result for one object.
 #[derive(Debug)]
 pub(in crate::cli) struct ObjectReport {
     pub(in crate::cli) file: String,
     pub(in crate::cli) at: Position,
-    /// Where the first field stands that is refused, if that is known.
+    /// The position of the first rejected field, if known.
     pub(in crate::cli) field: Option<Position>,
     pub(in crate::cli) identity: Identity,
     pub(in crate::cli) applied: Applied,
@@ -86,7 +86,7 @@ pub(super) enum Outcome {
 }
 
 impl Format {
-    /// Whether it shows results beside the lines that they are about.
+    /// Whether the format shows results beside source lines.
     pub(in crate::cli) fn is_of_lines(self) -> bool {
         matches!(self, Self::Junit | Self::Sarif | Self::Github)
     }
@@ -97,12 +97,12 @@ impl Drawing {
         Self { format, style, totals: Totals::default(), junit: Junit::default(), drawn: 0 }
     }
 
-    /// How many objects would be refused.
+    /// Returns how many objects would be rejected.
     pub(in crate::cli) fn refused(&self) -> usize {
         self.totals.count(Outcome::Deny)
     }
 
-    /// The next object.
+    /// Renders the next object.
     pub(in crate::cli) fn object(&mut self, object: &ObjectReport) -> String {
         let outcome = object.outcome();
         self.totals.add(outcome, &object.applied);
@@ -131,12 +131,12 @@ impl Drawing {
         out
     }
 
-    /// What stands before the next result of SARIF: the head of the document, or a comma.
+    /// Returns the text before the next SARIF result: the head of the document, or a comma.
     fn before_result(&self) -> String {
         if self.drawn == 0 { findings::sarif_frame().0 } else { ",".to_owned() }
     }
 
-    /// What comes after the last object.
+    /// Renders what follows the last object.
     pub(in crate::cli) fn rest(&self, rest: &Rest<'_>) -> String {
         match self.format {
             Format::Text => text::sums(&self.totals, rest, self.style),
@@ -156,7 +156,7 @@ impl ObjectReport {
         Outcome::of(&self.applied)
     }
 
-    /// File and line; of an object of a cluster, its list alone.
+    /// Returns file and line; for an object of a cluster, the name of its list.
     fn place(&self) -> String {
         match self.at.line {
             0 => self.file.clone(),
@@ -164,12 +164,12 @@ impl ObjectReport {
         }
     }
 
-    /// The object's place, for formats in which everything stands in a line.
+    /// Returns the object's position, with a line number in any case.
     fn region(&self) -> Position {
         Position { line: self.at.line.max(1), column: self.at.column.max(1) }
     }
 
-    /// The place of what is refused in the object, as far as it is known.
+    /// Returns the position of the rejected field, or else of the object.
     fn refused_at(&self) -> Position {
         self.field.unwrap_or_else(|| self.region())
     }
@@ -206,7 +206,7 @@ impl Outcome {
         }
     }
 
-    /// As the summary counts it.
+    /// Returns the word for it in the summary.
     fn counted(self) -> &'static str {
         match self {
             Self::Deny => "denied",

@@ -10,12 +10,12 @@ use super::totals::{ByPolicy, Totals};
 use super::{ObjectReport, Outcome, Rest, Style};
 use crate::cli::render::{Palette, counted};
 
-/// Above the columns of the totals.
+/// The heads of the columns of totals.
 const COLUMNS: [&str; 4] = ["objects", "denied", "warned", "audited"];
-/// Between two columns.
+/// The width between two columns.
 const GAP: usize = 2;
 
-/// One line an object, below it what was said.
+/// Renders one line for the object, with its messages below it.
 pub(super) fn draw(out: &mut String, object: &ObjectReport, verbose: bool, palette: Palette) {
     let ObjectReport { identity, applied, .. } = object;
     let outcome = object.outcome();
@@ -25,7 +25,7 @@ pub(super) fn draw(out: &mut String, object: &ObjectReport, verbose: bool, palet
         Outcome::Allow => palette.green(&word),
         Outcome::Warn | Outcome::Audit | Outcome::Unmatched | Outcome::Unchanged => word,
     };
-    // Nothing is sent for what is unchanged, which the first word says already.
+    // An unchanged object has no request.
     let request = if applied.change == Change::Unchanged { "-" } else { applied.change.as_str() };
     line(out, &format!("{word}{request:<11}{identity}  {}", object.place()));
     for said in applied.refusal.iter().flat_map(refusal) {
@@ -44,7 +44,7 @@ pub(super) fn draw(out: &mut String, object: &ObjectReport, verbose: bool, palet
     }
 }
 
-/// The causes by field; where they have none, the message of the `Status`.
+/// Returns the causes by field, or the message of the `Status` if there are none.
 pub(in crate::cli::render) fn refusal(status: &Status) -> Vec<String> {
     let causes = status.causes();
     if causes.is_empty() || causes.iter().any(|cause| cause.field.is_empty()) {
@@ -53,7 +53,7 @@ pub(in crate::cli::render) fn refusal(status: &Status) -> Vec<String> {
     causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
 }
 
-/// What looked at the object, and what it said.
+/// Returns a line for each rule that evaluated the object, with its message.
 pub(in crate::cli::render) fn rule_lines(applied: &Applied) -> Vec<String> {
     let mut lines = Vec::new();
     if applied.validated {
@@ -81,7 +81,7 @@ fn skipped_text(skipped: &Skipped) -> String {
     }
 }
 
-/// Why a policy was not asked.
+/// Returns a line about why a policy was not evaluated.
 pub(in crate::cli) fn missed_line(missed: &Missed) -> String {
     let Missed { policy, binding, field, reason } = missed;
     let binding = binding.as_deref().map(|name| format!(", binding {name}")).unwrap_or_default();
@@ -110,14 +110,14 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-/// What is told after all objects.
+/// Renders the totals after all objects.
 pub(super) fn sums(totals: &Totals, rest: &Rest<'_>, style: Style) -> String {
     let Rest { left, undecided } = rest;
     let mut out = String::new();
     if !style.only_denied {
         left.iter().for_each(|identity| line(&mut out, &format!("{:<10}{:<11}{identity}", "left", "-")));
     }
-    // Of one object its own lines say it all.
+    // A single object's own lines are enough.
     if totals.objects() > 1 {
         by_policy(&mut out, &totals.policies());
     }
@@ -141,7 +141,7 @@ pub(super) fn sums(totals: &Totals, rest: &Rest<'_>, style: Style) -> String {
     out
 }
 
-/// A line for each policy that was asked, those first that refuse most.
+/// Renders a line for each evaluated policy, sorted by denials.
 fn by_policy(out: &mut String, rows: &[ByPolicy<'_>]) {
     if rows.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Counts objects by outcome, and for each policy how many objects it was asked about, denied, warned of or audited.
+//! Counts objects by outcome, and for each policy how many objects it evaluated, denied, warned about or audited.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use admit_policy::apply::Applied;
 use super::Outcome;
 use crate::cli::render::counted;
 
-/// Counts of objects; takes no memory for each of them.
+/// Counts of objects; its memory does not grow with their number.
 #[derive(Debug, Default)]
 pub(super) struct Totals {
     outcomes: [usize; Outcome::ALL.len()],
@@ -17,7 +17,7 @@ pub(super) struct Totals {
     assuming: usize,
 }
 
-/// Of how many objects a policy was asked, and what its bindings did.
+/// How many objects a policy evaluated, and what its bindings did.
 #[derive(Clone, Copy, Debug, Default)]
 struct Enforced {
     objects: usize,
@@ -26,7 +26,7 @@ struct Enforced {
     audited: usize,
 }
 
-/// What a policy had to do with all objects.
+/// A policy with its counts.
 #[derive(Debug)]
 pub(super) struct ByPolicy<'t> {
     pub(super) name: &'t str,
@@ -41,7 +41,7 @@ impl Totals {
         let counts = Outcome::ALL.iter().zip(&mut self.outcomes);
         counts.filter(|(of, _)| **of == outcome).for_each(|(_, count)| raise(count, true));
         raise(&mut self.assuming, !applied.assumed.is_empty());
-        // A policy may have been asked several times: with each of its bindings, and each of their params.
+        // A policy may be evaluated several times: for each of its bindings, and each of their params.
         let mut asked: BTreeMap<&Arc<str>, Vec<Enforcement>> = BTreeMap::new();
         for outcome in applied.outcomes.iter().filter(|outcome| !outcome.rules.is_empty()) {
             let enforced = outcome.rules.iter().flat_map(|rule| rule.enforced.iter().copied());
@@ -63,7 +63,7 @@ impl Totals {
         Outcome::ALL.iter().zip(self.outcomes).find(|(of, _)| **of == outcome).map_or(0, |(_, count)| count)
     }
 
-    /// How many objects name something that is not known.
+    /// Returns how many objects refer to something unknown.
     pub(super) fn assuming(&self) -> usize {
         self.assuming
     }
@@ -72,7 +72,7 @@ impl Totals {
         self.outcomes.iter().sum()
     }
 
-    /// Those that were asked, first those that refuse most.
+    /// Returns the evaluated policies, sorted by denials.
     pub(super) fn policies(&self) -> Vec<ByPolicy<'_>> {
         let mut rows: Vec<ByPolicy<'_>> = self
             .policies
@@ -89,7 +89,7 @@ impl Totals {
         rows
     }
 
-    /// `3 objects: 1 allowed, 2 denied`.
+    /// Returns a summary such as `3 objects: 1 allowed, 2 denied`.
     pub(super) fn sentence(&self) -> String {
         let told: Vec<String> = Outcome::ALL
             .into_iter()

@@ -34,7 +34,7 @@ pub(in crate::cli) fn html(report: &CoverageReport) -> String {
     out
 }
 
-/// A row for each file, and the sum.
+/// Renders a row for each file, and the totals.
 fn index(out: &mut String, report: &CoverageReport) {
     line!(
         out,

@@ -1,12 +1,12 @@
-//! Expressions for a page that draws them: divided into parts, each with what did not happen to it.
+//! Renders expressions as JSON for a page: divided into parts, each with the outcomes that it never had.
 
 use admit_cel::{PER_CALL_LIMIT, Span};
 use serde_json::{Value, json};
 
 use super::{Covered, missed, missing, of_limit, summary};
 
-/// `{"parts": [{"text", "missed"}], "missed", "evaluations", "cost", "limit", "percent"}`: the parts make up the text, and
-/// `percent` is the share of the limit on a logarithmic scale.
+/// Renders `{"parts": [{"text", "missed"}], "missed", "evaluations", "cost", "limit", "percent"}`: the parts make up the text,
+/// and `percent` is the share of the limit on a logarithmic scale.
 pub(in crate::cli) fn expression(expression: &Covered) -> Value {
     json!({
         "parts": parts(expression),
@@ -18,12 +18,12 @@ pub(in crate::cli) fn expression(expression: &Covered) -> Value {
     })
 }
 
-/// How many of the expressions were evaluated, and how many of their branches were taken, as a sentence.
+/// Returns a sentence about how many expressions were evaluated, and how many of their branches were taken.
 pub(in crate::cli) fn of_expressions(expressions: &[Covered]) -> String {
     summary(expressions)
 }
 
-/// The text, cut where a part begins or ends that something did not happen to.
+/// Splits the text at the ends of all parts with a missed outcome.
 fn parts(expression: &Covered) -> Vec<Value> {
     let text = expression.text.as_str();
     if expression.evaluations == 0 {

@@ -1,5 +1,5 @@
-//! Renders coverage as an lcov tracefile (geninfo(1)): a function for each expression, a line for where it stands, a
-//! branch for each way that it may go.
+//! Renders coverage as an lcov tracefile (geninfo(1)): a function for each expression, a line for its position, and a
+//! branch for each outcome of its parts.
 
 use std::fmt::Write as _;
 
@@ -34,7 +34,7 @@ fn draw_file(out: &mut String, expressions: &[Covered]) {
         }
     }
     let _ = write!(out, "BRF:{}\nBRH:{}\n", taken.all, taken.hit);
-    // Expressions of one line, as flow style writes them, share it.
+    // Expressions on the same line (in YAML's flow style) share it.
     let lines: Vec<(usize, u64)> = expressions
         .chunk_by(|left, right| left.line == right.line)
         .filter_map(|chunk| Some((chunk.first()?.line, chunk.iter().map(|e| e.evaluations).sum())))

@@ -5,7 +5,7 @@ use admit_cel::Span;
 use super::{Covered, missing};
 use crate::cli::render::escaped;
 
-/// The expression as HTML. What did not happen to a part is the title of its mark; parts of parts are marks in marks.
+/// Renders the expression. The missed outcomes of a part are the title of its mark; marks are nested like parts.
 pub(super) fn marked(expression: &Covered) -> String {
     let text = expression.text.as_str();
     let mut marks: Vec<(Span, Vec<&'static str>)> = Vec::new();
@@ -15,7 +15,7 @@ pub(super) fn marked(expression: &Covered) -> String {
             None => marks.push((branch.span, vec![missing(branch)])),
         }
     }
-    // Spans of a tree: one either holds another or has nothing in common with it. Who holds comes first.
+    // Spans of a tree are nested or disjoint. Outer spans come first.
     marks.sort_by_key(|(span, _)| (span.start, std::cmp::Reverse(span.end)));
     let mut out = String::new();
     let (mut open, mut at) = (Vec::new(), 0);

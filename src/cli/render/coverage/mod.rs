@@ -1,5 +1,5 @@
-//! Test coverage: which expressions the suites evaluated, and which of their branches. The report as data, and one
-//! renderer for each format.
+//! Reports test coverage: which expressions the suites evaluated, and which of their branches. This module has the data, and
+//! there is one renderer for each format.
 //!
 //! | drawing | for |
 //! |---|---|
@@ -21,29 +21,29 @@ pub(in crate::cli) use self::json::{expression, of_expressions};
 pub(in crate::cli) use self::lcov::lcov;
 pub(in crate::cli) use self::text::text;
 
-/// All expressions of what was tested, in order of file and line.
+/// All expressions under test, in order of file and line.
 #[derive(Debug)]
 pub(in crate::cli) struct CoverageReport {
     pub(in crate::cli) expressions: Vec<Covered>,
 }
 
-/// One expression.
+/// The coverage of one expression.
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct Covered {
     pub(in crate::cli) file: String,
-    /// Where the expression's field stands.
+    /// The line of the expression's field.
     pub(in crate::cli) line: usize,
-    /// Path in its document.
+    /// The path in its document.
     pub(in crate::cli) path: String,
     pub(in crate::cli) text: String,
     pub(in crate::cli) evaluations: u64,
-    /// Of the costliest evaluation, in CEL's units.
+    /// The cost of the costliest evaluation, in CEL's units.
     pub(in crate::cli) cost: u64,
     /// Each branch, and whether it was taken.
     pub(in crate::cli) branches: Vec<(Branch, bool)>,
 }
 
-/// Parts of a whole.
+/// A count out of a total.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     hit: usize,
@@ -51,7 +51,7 @@ struct Share {
 }
 
 impl CoverageReport {
-    /// The expressions of each file.
+    /// Returns the expressions of each file.
     fn files(&self) -> impl Iterator<Item = &[Covered]> {
         self.expressions.chunk_by(|left, right| left.file == right.file)
     }
@@ -68,14 +68,14 @@ impl Share {
         Self { hit: branches().filter(|(_, hit)| *hit).count(), all: branches().count() }
     }
 
-    /// Of nothing, everything was hit.
+    /// Returns the percentage; 100 if the total is 0.
     fn percent(self) -> f64 {
         let part = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         if self.all == 0 { 100.0 } else { 100.0 * part(self.hit) / part(self.all) }
     }
 }
 
-/// `12 of 14 expressions, 40 of 52 branches (76.9 %)`.
+/// Returns a summary such as `12 of 14 expressions, 40 of 52 branches (76.9 %)`.
 fn summary(expressions: &[Covered]) -> String {
     let (reached, taken) = (Share::of_expressions(expressions), Share::of_branches(expressions));
     format!(
@@ -88,7 +88,7 @@ fn summary(expressions: &[Covered]) -> String {
     )
 }
 
-/// What no case did, a line each: `1:14 term never false: object.x > 1`, with the part's place in the expression.
+/// Returns a line for each missed outcome: `1:14 term never false: object.x > 1`, with the part's position in the expression.
 fn missed(expression: &Covered) -> Vec<String> {
     if expression.evaluations == 0 {
         return vec!["never evaluated".to_owned()];
@@ -101,13 +101,13 @@ fn missed(expression: &Covered) -> Vec<String> {
     expression.branches.iter().filter(|(_, hit)| !hit).map(|(branch, _)| line(branch)).collect()
 }
 
-/// A cost as the logarithmic share of a limit, in per cent.
+/// Returns a cost as a percentage of a limit on a logarithmic scale.
 pub(in crate::cli) fn of_limit(cost: u64, limit: u64) -> f64 {
     let digits = |cost: u64| f64::from(u32::try_from(cost).unwrap_or(u32::MAX)).ln_1p();
     (100.0 * digits(cost) / digits(limit)).min(100.0)
 }
 
-/// What did not happen, as one phrase.
+/// Returns the missed outcome as a phrase.
 fn missing(branch: &Branch) -> &'static str {
     match (branch.kind, branch.when) {
         (BranchKind::Result, Some(true)) => "never true",

@@ -1,4 +1,4 @@
-//! The report of a replay as one JSON document.
+//! Renders the results of `admit replay` as one JSON document.
 
 use admit_analysis::replay::{Counts, Report, Sample};
 use serde_json::{Map, Value, json as document};

@@ -1,4 +1,4 @@
-//! Renders what a replay found: for people, and as JSON.
+//! Renders the results of `admit replay`: for people, and as JSON.
 
 mod json;
 mod text;

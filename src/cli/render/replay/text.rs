@@ -1,4 +1,4 @@
-//! The report of a replay for people: the gravest and most frequent first, and at the end what was counted.
+//! Renders the results of `admit replay` for people: the most severe and most frequent first, and counts at the end.
 
 use std::fmt::Write as _;
 
@@ -75,7 +75,7 @@ fn nothing_or(effect: Option<Effect>) -> &'static str {
 
 fn write_sample(out: &mut String, Sample { audit_id, name, message, place }: &Sample) {
     let name = if name.is_empty() { "(no name)" } else { name };
-    // A message may have lines of its own.
+    // A message may have several lines.
     let message = message.replace('\n', "\n      ");
     let message = if message.is_empty() { message } else { format!(": {message}") };
     let _ = writeln!(out, "    {place} {audit_id} {name}{message}");

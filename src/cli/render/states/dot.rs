@@ -1,4 +1,4 @@
-//! Pictures as graphs for Graphviz.
+//! Renders pictures of states as graphs for Graphviz.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use admit_analysis::states::Allowance;
 
 use crate::cli::states::Drawn;
 
-/// A graph each.
+/// Renders one graph per picture.
 pub(in crate::cli) fn dot(drawn: &Drawn) -> String {
     let mut out = String::new();
     for picture in &drawn.pictures {

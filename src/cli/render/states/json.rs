@@ -1,4 +1,4 @@
-//! Pictures as one JSON document.
+//! Renders pictures of states as one JSON document.
 
 use admit_analysis::states::{Allowance, Example, Picture, Reach, RuleText, Transition};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::cli::render;
 use crate::cli::states::Drawn;
 
-/// `{"pictures", "differences"}`; `admit schema states` has the rest.
+/// Renders `{"pictures", "differences"}`; `admit schema states` prints the schema.
 pub(in crate::cli) fn json(drawn: &Drawn) -> String {
     let pictures: Vec<Value> = drawn.pictures.iter().map(picture).collect();
     let differences: Vec<Value> = drawn

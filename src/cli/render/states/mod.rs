@@ -1,4 +1,4 @@
-//! Renders pictures of what the rules allow.
+//! Renders pictures of which states may follow one another.
 
 mod dot;
 mod json;
@@ -14,7 +14,7 @@ use admit_analysis::states;
 
 use crate::cli::states::Drawn;
 
-/// A diagram each, with a blank line between them.
+/// Renders one diagram per picture, separated by blank lines.
 pub(in crate::cli) fn mermaid(drawn: &Drawn) -> String {
     let diagrams: Vec<String> = drawn.pictures.iter().map(states::mermaid).collect();
     diagrams.join("\n")

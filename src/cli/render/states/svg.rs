@@ -1,8 +1,8 @@
-//! Pictures as SVG: states in a column, and beside it a lane for each change. No text lies over another one, whatever the rules
-//! are: boxes stand below one another, lanes side by side, each with the number of its condition on it, and conditions are written out
-//! below, by their numbers. Colours follow the reader's system.
+//! Renders pictures of states as SVG: states in a column, and beside it a lane for each change. Texts never overlap, whatever the
+//! rules are: boxes are stacked, and lanes lie side by side, each with the number of its condition; the conditions are listed
+//! below by these numbers. Colours follow the reader's system.
 //!
-//! Drawn here because libraries that lay graphs out put the labels of edges where they cross.
+//! It does its own layout because graph layout libraries place the labels of edges where edges cross.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,21 +11,21 @@ use admit_analysis::states::{Allowance, Picture, Reach, Transition};
 
 use crate::cli::states::Drawn;
 
-/// Of the whole picture, unless more lanes are needed than fit: a page of text.
+/// The width of the picture (a page of text), unless the lanes need more.
 const WIDTH: usize = 800;
-/// Of what lies beside what.
+/// The horizontal margin.
 const MARGIN: usize = 16;
-/// A letter of the font, which has letters of one width.
+/// The width of a letter of the monospaced font.
 const LETTER: usize = 8;
 const LINE: usize = 20;
-/// Letters of a state's name in its box; longer ones are written out below.
+/// The most letters of a state's name in its box; longer names are listed below.
 const NAME: usize = 24;
-/// Between the ends of changes along the side of a box, and between lanes.
+/// The distance between the ends of changes along the side of a box, and between lanes.
 const PORT: usize = 16;
 const LANE: usize = 25;
-/// Between boxes.
+/// The distance between boxes.
 const GAP: usize = 22;
-/// Letters in a line of the text below.
+/// The most letters in a line of the text below.
 const COLUMNS: usize = (WIDTH - 2 * MARGIN) / LETTER;
 
 const STYLE: &str = "\
@@ -44,7 +44,7 @@ text { font: 13px ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace; 
 .title { font-weight: bold }
 ";
 
-/// One picture with all fields below one another.
+/// Renders one SVG with all pictures below one another.
 pub(in crate::cli) fn svg(drawn: &Drawn) -> String {
     let (mut body, mut top, mut width) = (String::new(), MARGIN, WIDTH);
     for picture in &drawn.pictures {
@@ -60,15 +60,15 @@ pub(in crate::cli) fn svg(drawn: &Drawn) -> String {
     )
 }
 
-/// A change between two boxes of the column; the start is the first.
+/// A change between two boxes of the column; box 0 is the start.
 struct Change<'p> {
     from: usize,
     to: usize,
     transition: &'p Transition,
-    /// On which side: downwards on the right, upwards on the left.
+    /// The side: downward changes on the right, upward ones on the left.
     right: bool,
     lane: usize,
-    /// Where it leaves and arrives, from the top of the picture.
+    /// Where it leaves and arrives, measured from the top of the picture.
     ends: (usize, usize),
 }
 
@@ -102,7 +102,7 @@ fn draw(out: &mut String, picture: &Picture, top: usize) -> (usize, usize) {
     (y + MARGIN, sides.right + (lanes.1 + 1) * LANE + MARGIN)
 }
 
-/// The boxes of the states, and the start above them; what is to be said of them goes to `below`.
+/// Draws the boxes of the states, and the start above them; notes about them are added to `below`.
 fn states(
     out: &mut String,
     picture: &Picture,
@@ -114,7 +114,7 @@ fn states(
     let ends: Vec<&str> = picture.dead_ends().map(|(name, _)| name).collect();
     for (at, (y, height)) in boxes.iter().enumerate() {
         let Some(state) = at.checked_sub(1).and_then(|at| picture.states.get(at)) else {
-            // What leaves the start does so to the right: no state stands above it.
+            // Changes from the start go to the right, since no state is above it.
             let (x, y) = (left + width / 2, y + height / 2);
             let _ = writeln!(out, "<circle class=\"start\" cx=\"{x}\" cy=\"{y}\" r=\"7\"/>");
             let _ = writeln!(out, "<path class=\"change\" d=\"M{x} {y}H{}\"/>", left + width);
@@ -146,7 +146,7 @@ fn states(
     }
 }
 
-/// Where the column of boxes begins and ends.
+/// The left and right ends of the column of boxes.
 #[derive(Clone, Copy)]
 struct Sides {
     left: usize,
@@ -172,12 +172,12 @@ fn changes<'p>(picture: &'p Picture) -> Vec<Change<'p>> {
         Some(Change { from, to, transition, right: from < to, lane: 0, ends: (0, 0) })
     };
     let mut changes: Vec<Change<'p>> = picture.allowed().filter_map(change).collect();
-    // Short ones lie near the column, so that fewer lines cross.
+    // Short changes get lanes near the column, so that fewer lines cross.
     changes.sort_by_key(|change| (change.from.abs_diff(change.to), change.from, change.to));
     changes
 }
 
-/// The top and the height of each box, the start's first; and where the changes meet them, no two at one place.
+/// Returns the top and the height of each box, the start's first, and sets distinct ends for the changes.
 fn boxes(picture: &Picture, changes: &mut [Change<'_>], top: usize) -> Vec<(usize, usize)> {
     let count = picture.states.len() + 1;
     let at = |changes: &[Change<'_>], index: usize, right: bool| {
@@ -199,7 +199,7 @@ fn boxes(picture: &Picture, changes: &mut [Change<'_>], top: usize) -> Vec<(usiz
         let number = used.entry((index, right)).or_insert(0);
         *number += 1;
         let (y, height) = boxes.get(index).copied().unwrap_or_default();
-        // The start is one point, and all that leaves it does so from there.
+        // The start is one point, where all its changes begin.
         if index == 0 { y + height / 2 } else { y + *number * PORT }
     };
     for change in changes.iter_mut() {
@@ -208,7 +208,7 @@ fn boxes(picture: &Picture, changes: &mut [Change<'_>], top: usize) -> Vec<(usiz
     boxes
 }
 
-/// Gives each change the nearest lane that is free beside it. How many there are on the left and on the right.
+/// Gives each change the nearest free lane. Returns the number of lanes on the left and on the right.
 fn assign_lanes(changes: &mut [Change<'_>]) -> (usize, usize) {
     let mut lanes: BTreeMap<bool, Vec<Vec<(usize, usize)>>> = BTreeMap::new();
     for change in changes.iter_mut() {
@@ -239,7 +239,7 @@ fn lane(out: &mut String, change: &Change<'_>, sides: Sides) {
     let _ = writeln!(out, "<path class=\"arrow\" d=\"M{edge} {to}L{tail} {above}V{below}Z\"/>");
 }
 
-/// The numbers of conditions on their lanes, and the conditions for below.
+/// Draws the numbers of conditions on their lanes, and adds the conditions to `below`.
 fn badges(out: &mut String, changes: &[Change<'_>], sides: Sides, below: &mut Vec<String>) {
     let mut ordered: Vec<&Change<'_>> = changes.iter().collect();
     ordered.sort_by_key(|change| (change.from, change.to));
@@ -281,7 +281,7 @@ fn shortened(name: &str) -> String {
     format!("{start}…")
 }
 
-/// Lines that fit, broken between words where there are any.
+/// Breaks a text into lines that fit, between words if possible.
 fn wrapped(said: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in said.split_whitespace() {

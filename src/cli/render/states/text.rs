@@ -1,4 +1,4 @@
-//! Pictures as lines: what is allowed, then what is not, by the rule that says so.
+//! Renders pictures of states as text: the allowed changes, then the forbidden ones with the rules that reject them.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::cli::Exit;
 use crate::cli::render::counted;
 use crate::cli::states::Drawn;
 
-/// For people.
+/// Renders the pictures for people.
 pub(in crate::cli) fn text(drawn: &Drawn, verbose: bool) -> String {
     let mut out = String::new();
     for picture in &drawn.pictures {
@@ -50,7 +50,7 @@ fn messages(rules: &[RuleText]) -> String {
 fn allowed(out: &mut String, picture: &Picture, verbose: bool) {
     for transition in picture.transitions.iter().filter(|transition| picture.may_start(transition)) {
         let (mark, example) = match &transition.verdict {
-            // That a state may be kept is told where it may not.
+            // Keeping a state is mentioned only where it is not allowed.
             Allowance::Allowed { .. } if transition.keeps() => continue,
             Allowance::Allowed { example, always: true, user: None, .. } => {
                 (format!("always     {}", told(transition)), example)
@@ -81,7 +81,7 @@ fn allowed(out: &mut String, picture: &Picture, verbose: bool) {
     }
 }
 
-/// Those that the same rules refuse, in one line.
+/// Renders the changes that the same rules reject on one line.
 fn refused(out: &mut String, picture: &Picture) {
     let mut forbidden: Vec<(String, Vec<String>)> = Vec::new();
     let mut undecided: Vec<(String, Vec<String>, usize)> = Vec::new();

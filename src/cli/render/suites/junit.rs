@@ -1,5 +1,5 @@
-//! Renders test results as JUnit XML for CI servers, as Jenkins, GitLab and others read it. A suite that could not be
-//! run is one case with an error.
+//! Renders test results as JUnit XML for CI servers such as Jenkins and GitLab. A suite that could not be run is one case with an
+//! error.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -52,7 +52,7 @@ fn draw_suite(out: &mut String, suite: &SuiteReport) {
     out.push_str("  </testsuite>\n");
 }
 
-/// What no case reaches, as a suite of its own.
+/// Renders what no case reached as a suite of its own.
 fn draw_untested(out: &mut String, untested: &[LoadError]) {
     let count = untested.len();
     let _ = writeln!(

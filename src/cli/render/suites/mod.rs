@@ -1,4 +1,4 @@
-//! Test results: the report as data, and one renderer for each format.
+//! Reports test results. This module has the data, and there is one renderer for each format.
 //!
 //! | drawing | for |
 //! |---|---|
@@ -30,36 +30,36 @@ pub(in crate::cli) use self::text::text;
 use crate::cli::Exit;
 use crate::cli::process::Fault;
 
-/// What came of all suites, in order.
+/// The results of all suites, in order.
 #[derive(Debug)]
 pub(in crate::cli) struct Report {
     pub(in crate::cli) suites: Vec<SuiteReport>,
-    /// Policies that must be reached by a case and are not.
+    /// Documents that must be reached by a case and are not.
     pub(in crate::cli) untested: Vec<LoadError>,
 }
 
-/// What came of one suite.
+/// The results of one suite.
 #[derive(Debug)]
 pub(in crate::cli) struct SuiteReport {
     pub(in crate::cli) file: String,
     pub(in crate::cli) cases: Vec<CaseReport>,
     /// Why the suite could not be run.
     pub(in crate::cli) fault: Option<Fault>,
-    /// What is odd about the suite, for standard error.
+    /// Warnings about the suite, for standard error.
     pub(in crate::cli) warnings: Vec<String>,
-    /// Of reading, loading and running together.
+    /// The time for reading, loading and running.
     pub(in crate::cli) duration: Duration,
 }
 
-/// What came of one case.
+/// The result of one case.
 #[derive(Debug)]
 pub(in crate::cli) struct CaseReport {
     pub(in crate::cli) name: String,
-    /// Where the case stands in its file.
+    /// The position of the case in its file.
     pub(in crate::cli) place: Position,
     pub(in crate::cli) expected: Outcome,
     pub(in crate::cli) result: CaseResult,
-    /// What decided a case that failed.
+    /// The expressions that decided a failed case.
     pub(in crate::cli) rules: Vec<RuleValues>,
     pub(in crate::cli) duration: Duration,
 }
@@ -67,18 +67,18 @@ pub(in crate::cli) struct CaseReport {
 /// An expression with the values of its parts.
 #[derive(Debug)]
 pub(in crate::cli) struct RuleValues {
-    /// Whose it is, and where it stands there.
+    /// Its owner, and its path there.
     pub(in crate::cli) place: String,
     pub(in crate::cli) text: String,
     /// Parts with their values, in the order of evaluation.
     pub(in crate::cli) values: Vec<(String, String)>,
-    /// Parts that are left out.
+    /// How many parts are left out.
     pub(in crate::cli) omitted: u64,
-    /// Of the whole.
+    /// The value of the whole expression.
     pub(in crate::cli) outcome: String,
 }
 
-/// The sums of a report.
+/// The totals of a report.
 #[derive(Clone, Copy, Debug)]
 struct Summary {
     cases: usize,
@@ -88,7 +88,7 @@ struct Summary {
 }
 
 impl Report {
-    /// The weightiest of all suites' exits.
+    /// Returns the most severe exit code of all suites.
     pub(in crate::cli) fn exit(&self) -> Exit {
         let untested = if self.untested.is_empty() { Exit::Expected } else { Exit::Differs };
         self.suites.iter().map(SuiteReport::exit).max().unwrap_or(Exit::Expected).max(untested)
@@ -99,12 +99,12 @@ impl Report {
         self.shown().next().is_none()
     }
 
-    /// Suites with something to tell: none of whose cases was asked for are left out.
+    /// Returns the suites to show: those without a fault and without selected cases are left out.
     fn shown(&self) -> impl Iterator<Item = &SuiteReport> {
         self.suites.iter().filter(|suite| suite.fault.is_some() || !suite.cases.is_empty())
     }
 
-    /// Every case with its suite.
+    /// Returns every case with its suite.
     fn cases(&self) -> impl Iterator<Item = (&SuiteReport, &CaseReport)> {
         self.suites.iter().flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)))
     }

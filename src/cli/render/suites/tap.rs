@@ -37,7 +37,7 @@ pub(in crate::cli) fn tap(report: &Report) -> String {
 }
 
 fn point(out: &mut String, passed: bool, number: usize, description: &str) {
-    // A hash would begin a directive, and a line feed the next line.
+    // A hash would start a directive, and a line feed the next line.
     let description = description.replace('\\', "\\\\").replace('#', "\\#").replace('\n', " ");
     // Writing to a string cannot fail.
     let _ = writeln!(out, "{}ok {number} - {description}", if passed { "" } else { "not " });
@@ -50,7 +50,7 @@ fn details(out: &mut String, file: &str, case: &CaseReport) {
     block(out, &pairs, &failure(case));
 }
 
-/// A YAML block. A line feed ends the message, so that its lines are written as they are.
+/// Renders a YAML block. The message ends with a line feed, so that it becomes a literal block scalar.
 fn block(out: &mut String, pairs: &[(&str, &str)], message: &str) {
     let message = format!("{}\n", message.trim_end());
     let fields = pairs.iter().copied().chain([("message", message.as_str())]);

@@ -22,7 +22,7 @@ pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> 
     out
 }
 
-/// The first word of the sums in the colour of what it says.
+/// Colours the first word of the totals by the result.
 fn painted(sums: &str, palette: Palette) -> String {
     match sums.split_once(':') {
         Some(("PASS", rest)) => format!("{}:{rest}", palette.green("PASS")),
@@ -31,7 +31,7 @@ fn painted(sums: &str, palette: Palette) -> String {
     }
 }
 
-/// The sums in one line.
+/// Returns the totals on one line.
 pub(super) fn last_line(report: &Report) -> String {
     let summary = report.summary();
     let run = counted(report.shown().count() - summary.errored, "suite");
@@ -51,7 +51,7 @@ pub(super) fn last_line(report: &Report) -> String {
     sums
 }
 
-/// What a failing case says, without its name: each line with its line feed.
+/// Returns the report of a failed case without its name, one line feed per line.
 pub(super) fn failure(case: &CaseReport) -> String {
     let mut out = String::new();
     if !case.result.field.is_empty() {
@@ -63,14 +63,14 @@ pub(super) fn failure(case: &CaseReport) -> String {
             line(&mut out, &format!("  {changed}"));
         }
     }
-    // A wrong outcome alone does not say what the rule said.
+    // A wrong outcome alone does not show the message of the rule.
     let told = |mismatch: &Mismatch| matches!(mismatch.what, "message" | "object");
     let told = case.result.mismatches.iter().any(told);
     if !told && !case.result.message.is_empty() {
         case.result.message.lines().for_each(|part| line(&mut out, &format!("said: {part}")));
     }
     case.rules.iter().for_each(|rule| draw_rule(&mut out, rule));
-    // Who was asked after all had a say, and the others do not matter.
+    // If a policy was evaluated, the skipped ones do not matter.
     if case.result.outcome == Outcome::Unmatched {
         case.result.missed.iter().for_each(|missed| line(&mut out, &missed_line(missed)));
     }

@@ -1,4 +1,4 @@
-//! Sends requests to Kafka Connect, and interprets its answers.
+//! Sends requests to Kafka Connect, and interprets its responses.
 //!
 //! | answer | means |
 //! |---|---|
@@ -31,21 +31,21 @@ use crate::gather::tunnel::{Proxies, TransportSetupError};
 use crate::gather::upload::{Body, Bounds, Outlet, Transport, TransportError};
 use crate::telemetry::{Outside, Secrets};
 
-/// For one exchange. Kafka Connect itself gives up after 90 s; what it does after we have given up is what the next look asks for
-/// again.
+/// The time limit for one exchange. Kafka Connect itself gives up after 90 s; if it completes a request after our timeout, the next
+/// pass repeats the request.
 pub(super) const WITHIN: Duration = Duration::from_secs(30);
-/// Bytes of an answer. The longest has the names of all connectors: a megabyte is ten thousand of them.
+/// The largest response in bytes. The longest has the names of all connectors: a megabyte is enough for ten thousand.
 const MOST: usize = 1024 * 1024;
-/// Wait after the first 409: a rebalance without new workers takes less than a second.
+/// The wait after the first 409: a rebalance without new workers takes less than a second.
 const FIRST_WAIT: Duration = Duration::from_millis(250);
-/// Bound of the waits.
+/// The longest wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(4);
-/// The part of an exchange's time for which one look waits for a rebalance to end. Those that take longer than 10 s wait for a worker
-/// that left, for minutes: the look fails then, which is told once, and others have their turn.
+/// The divisor of an exchange's time limit for waiting for the end of a rebalance. Rebalances of more than 10 s wait minutes for a
+/// worker that left: the pass fails then, which is reported once, and others proceed.
 const PATIENCE: u32 = 3;
-/// Characters of an answer of somebody else that are shown.
+/// The most characters that are shown of a foreign response.
 const MAX_STRANGE: usize = 120;
-/// Message of Kafka Connect's server of HTTP for paths that it does not know, whatever connectors there are.
+/// The message of Kafka Connect's HTTP server for unknown paths, which says nothing about connectors.
 const NO_SUCH_PATH: &str = "HTTP 404 Not Found";
 
 /// Why a request to Kafka Connect failed.
@@ -73,7 +73,7 @@ pub enum ConnectError {
     Stranger { doing: &'static str, code: u16, shown: Outside },
 }
 
-/// Why Kafka Connect cannot be used with these settings.
+/// Why these settings for Kafka Connect are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectSetupError {
     #[error("`{0}` is no address of Kafka Connect: write http://host:8083 or https://host")]
@@ -86,10 +86,10 @@ pub enum ConnectSetupError {
     Login(#[from] LoginError),
 }
 
-/// The REST interface of a cluster of Kafka Connect, at any of its workers.
+/// The REST interface of a Kafka Connect cluster, at any of its workers.
 #[derive(Clone, Debug)]
 pub(super) struct Rest {
-    /// Without a slash at the end.
+    /// The base URL without a trailing slash.
     base: String,
     transport: Transport,
     patience: Duration,
@@ -97,19 +97,19 @@ pub(super) struct Rest {
     fence: Option<Fence>,
 }
 
-/// What is asked for.
+/// A request.
 pub(super) struct Question<'q> {
     pub(super) method: Method,
-    /// From the base on, encoded.
+    /// The encoded path after the base URL.
     pub(super) path: String,
     pub(super) body: Option<Value>,
-    /// For errors: a verb and its object.
+    /// The action for error messages: a verb and its object.
     pub(super) doing: &'static str,
-    /// What no error may show of the answer.
+    /// The secrets that no error may contain.
     pub(super) secrets: &'q Secrets,
 }
 
-/// What is sent may have a login in it.
+/// Omits the body, which may contain a login.
 impl fmt::Debug for Question<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Question")
@@ -141,7 +141,7 @@ impl Rest {
         })
     }
 
-    /// The same, with a login.
+    /// Sets the login.
     pub(super) fn entering_by(self, source: LoginSource) -> Result<Self, ConnectSetupError> {
         let plain = self.base.strip_prefix("http://");
         if plain.is_some_and(|rest| !is_loopback(rest)) {
@@ -153,17 +153,17 @@ impl Rest {
         Ok(Self { login: Some(Login::new(source)?), ..self })
     }
 
-    /// The same, of a cluster whose Secret has the login; what would change something is asked while the fence is open.
+    /// Sets the cluster whose Secret has the login; changes are only requested while the fence is open.
     pub(super) fn of(self, client: &Client, fence: Option<Fence>) -> Self {
         Self { login: self.login.map(|login| login.of(client)), fence, ..self }
     }
 
-    /// The Secret with the login.
+    /// Returns the Secret with the login.
     pub(super) fn secret(&self) -> Option<(&str, &str)> {
         self.login.as_ref()?.secret()
     }
 
-    /// What is answered; nothing where there is no such connector. A rebalance is waited out for a while.
+    /// Sends a request; None if there is no such connector. Waits for a while if there is a rebalance.
     pub(super) async fn ask(&self, question: &Question<'_>) -> Result<Option<Value>, ConnectError> {
         let mut wait = GrowingWait::new(FIRST_WAIT, LONGEST_WAIT);
         let until = Instant::now() + self.patience;
@@ -180,7 +180,7 @@ impl Rest {
         }
     }
 
-    /// An answer, with the login that it is one to. Where that is refused and has changed since it was read, the answer to the new one.
+    /// Sends a request with the login. If that is rejected and has changed since, sends it again with the new one.
     async fn entering(
         &self,
         question: &Question<'_>,
@@ -311,7 +311,7 @@ mod tests {
         assert_eq!(failed, "cannot look: Kafka Connect answers 500: Request timed out");
     }
 
-    /// A connector is taken for gone where Kafka Connect says so, and nobody else.
+    /// A connector counts as missing only if Kafka Connect itself says so.
     #[test]
     fn cy_10_what_others_answer_means_nothing() {
         for (code, body) in [

@@ -50,7 +50,7 @@ pub enum Mistake {
     NoKeys,
 }
 
-/// As it is told to Kafka Connect. The value is marked, and does not show itself.
+/// The Authorization header. Its value is marked as sensitive, and not printed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Header(pub(super) HeaderValue);
 
@@ -76,7 +76,7 @@ impl Header {
         Some(Self(value))
     }
 
-    /// What nobody is told.
+    /// Returns the secrets that no message may contain.
     pub(super) fn secrets(&self) -> Secrets {
         let text = self.0.to_str().unwrap_or_default();
         Secrets::of(text.split_once(' ').map(|(_, secret)| secret))
@@ -87,7 +87,7 @@ fn has_controls(text: &str) -> bool {
     text.contains(char::is_control)
 }
 
-/// The login of one cluster of Kafka Connect. Clones know the same.
+/// The login for one Kafka Connect cluster. Clones share it.
 #[derive(Clone)]
 pub(super) struct Login {
     source: LoginSource,
@@ -102,7 +102,7 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
-    /// The login at `source`, of which a file is looked at now, so that one that is of no use shows at start.
+    /// Creates a login; a file is read now, so that an invalid one is reported at the start.
     pub(super) fn new(source: LoginSource) -> Result<Self, LoginError> {
         if let LoginSource::LoginFile(path) | LoginSource::TokenFile(path) = &source {
             of_file(&source, path, outside::text(path, outside::MAX_PEM))?;
@@ -110,12 +110,12 @@ impl Login {
         Ok(Self { source, client: None, known: Arc::default() })
     }
 
-    /// The same, with the cluster that a Secret is in.
+    /// Sets the cluster that contains the Secret.
     pub(super) fn of(self, client: &Client) -> Self {
         Self { client: Some(client.clone()), ..self }
     }
 
-    /// The Secret that has it.
+    /// Returns the Secret with the login.
     pub(super) fn secret(&self) -> Option<(&str, &str)> {
         match &self.source {
             LoginSource::Secret { namespace, name } => Some((namespace, name)),
@@ -123,7 +123,7 @@ impl Login {
         }
     }
 
-    /// As it is known, or as it is read now.
+    /// Returns the cached header, or reads it.
     pub(super) async fn header(&self) -> Result<Header, LoginError> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match known {
@@ -132,7 +132,7 @@ impl Login {
         }
     }
 
-    /// Another one than the one that was `refused`, if there is.
+    /// Reads the login again; returns it if it differs from the `refused` one.
     pub(super) async fn other_than(&self, refused: &Header) -> Result<Option<Header>, LoginError> {
         Ok(Some(self.read().await?).filter(|now| now != refused))
     }

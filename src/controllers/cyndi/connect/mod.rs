@@ -1,4 +1,4 @@
-//! Manages connectors by the REST interface of Kafka Connect, where there is no Strimzi.
+//! Manages connectors with the REST interface of Kafka Connect, for clusters without Strimzi.
 //!
 //! Three properties of Kafka Connect decide how it is used. Any worker answers from what it has read of a topic so
 //! far, so that one may not know yet of a connector that another one has just created: the connector of the running
@@ -34,29 +34,29 @@ use crate::telemetry::Secrets;
 pub use exchange::{ConnectError, ConnectSetupError};
 pub use login::{LoginError, LoginSource, Mistake};
 
-/// Looks at a connector that should be there before it is taken for missing, and the waits between them: 1.5 s in all, where workers
-/// read of a change in milliseconds.
+/// How often an expected connector is looked up before it counts as missing, and the first wait between: 1.5 s in all, while workers
+/// learn of a change in milliseconds.
 const LOOKS: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_millis(800);
-/// How often in a row what failed of a connector is started again: errors that pass have passed by then, at a look every two minutes.
+/// How often in a row failed parts of a connector are restarted: temporary errors are over by then, with a pass every two minutes.
 const RESTARTS: u32 = 3;
-/// Connectors of one pipeline that are looked at: two, or some more that a crash left.
+/// The most connectors of one pipeline: there are two, or some more after crashes.
 const MAX_LISTED: usize = 100;
 
-/// A cluster of Kafka Connect. Clones remember the same.
+/// A Kafka Connect cluster. Clones share its state.
 #[derive(Clone, Debug)]
 pub struct Connect {
     rest: Rest,
-    /// How often each connector that has failed was started again, since it worked the last time.
+    /// How often each failed connector was restarted since it last worked.
     restarted: Arc<Mutex<BTreeMap<String, u32>>>,
 }
 
 impl Connect {
-    /// The cluster whose workers answer at `url`, under TLS by the system's CAs or those of the PEM file `ca`.
+    /// Creates a client for the workers at `url`; for https it trusts the system's CAs or those of the PEM file `ca`.
     ///
     /// # Errors
-    /// [`ConnectSetupError`] for what is no URL of HTTP, or has a login in it; nobody is asked anything.
+    /// [`ConnectSetupError`] for an invalid URL, or one with a login; no request is sent.
     pub fn new(url: &str, ca: Option<&Path>) -> Result<Self, ConnectSetupError> {
         Self::answering_within(url, ca, WITHIN)
     }
@@ -81,12 +81,12 @@ impl Connect {
         Ok(Self { rest: self.rest.entering_by(source)?, ..self })
     }
 
-    /// The same, where a Secret of the cluster has the login; changed by those only who lead.
+    /// Sets the cluster whose Secret has the login; only the leader may change anything.
     pub(super) fn of(self, client: &Client, fence: Option<Fence>) -> Self {
         Self { rest: self.rest.of(client, fence), ..self }
     }
 
-    /// Namespace and name of the Secret with the login, where it is in one.
+    /// Returns namespace and name of the Secret with the login, if there is one.
     pub(super) fn secret(&self) -> Option<(&str, &str)> {
         self.rest.secret()
     }
@@ -112,7 +112,7 @@ impl Connect {
         Ok(listed)
     }
 
-    /// Those that are called as the connectors of an application are.
+    /// Lists the names that have the form of an application's connectors.
     async fn names(&self, app: &str) -> Result<BTreeSet<String>, ConnectError> {
         let all = self.get("/connectors".to_owned(), "list connectors").await?.unwrap_or_default();
         let all = all.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -124,7 +124,7 @@ impl Connect {
         self.get(path(name, ""), "look at a connector").await
     }
 
-    /// The same of a connector that was made.
+    /// Looks up a connector that should exist, with retries.
     async fn look_for(&self, name: &str) -> Result<Option<Value>, ConnectError> {
         let mut wait = GrowingWait::new(FIRST_WAIT, LONGEST_WAIT);
         for _ in 1..LOOKS {
@@ -177,7 +177,7 @@ impl Connect {
         self.rest.ask(&Question { method: Method::GET, path, body: None, doing, secrets: &secrets }).await
     }
 
-    /// Has something done about a connector. That there is none is as good: the next look tells.
+    /// Sends a request that changes a connector. A missing one is no error: the next pass finds that.
     async fn have(&self, method: Method, path: String, doing: &'static str) -> Result<(), ConnectError> {
         let secrets = Secrets::default();
         self.rest.ask(&Question { method, path, body: None, doing, secrets: &secrets }).await.map(drop)
@@ -202,7 +202,7 @@ impl Connect {
     }
 }
 
-/// Whether nothing of a connector waits to be started.
+/// Whether all parts of a connector run.
 fn is_running(status: &Value) -> bool {
     let runs = |part: &Value| part["state"] == "RUNNING";
     runs(&status["connector"]) && status["tasks"].as_array().is_some_and(|tasks| tasks.iter().all(runs))

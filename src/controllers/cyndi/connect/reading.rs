@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::controllers::cyndi::connector::{CLASS, Found, OWNER, Wanted, as_texts, failed};
 use crate::controllers::cyndi::connector_config::Configuration;
 
-/// In front of the name of a label.
+/// The prefix of labels in the configuration.
 const LABEL: &str = "labels.";
 const NAME: &str = "name";
 const PLUGIN: &str = "connector.class";
 const TASKS: &str = "tasks.max";
 
-/// The whole configuration of a connector that is wanted.
+/// Returns the whole configuration of the desired connector.
 pub(super) fn document(wanted: &Wanted) -> BTreeMap<String, String> {
     let mut document = wanted.config.0.clone();
     let own = [(NAME, wanted.name.clone()), (PLUGIN, CLASS.to_owned()), (TASKS, wanted.tasks.to_string())];
@@ -25,8 +25,8 @@ pub(super) fn document(wanted: &Wanted) -> BTreeMap<String, String> {
     document
 }
 
-/// What a connector is. It has no status until a worker has begun with it: then nothing has failed, and it is taken to rest or to work
-/// as it should.
+/// Converts a connector. It has no status until a worker has started it: then nothing counts as failed, and it counts as paused or
+/// running as it should be.
 pub(super) fn found(name: &str, info: &Value, status: Option<&Value>, should_rest: bool) -> Found {
     let (labels, config): (BTreeMap<_, _>, BTreeMap<_, _>) =
         as_texts(&info["config"]).0.into_iter().partition(|(key, _)| key.starts_with(LABEL));
@@ -46,7 +46,7 @@ pub(super) fn found(name: &str, info: &Value, status: Option<&Value>, should_res
     }
 }
 
-/// Whether a connector is that of the pipeline with the uid.
+/// Whether a connector belongs to the pipeline with the uid.
 pub(super) fn is_owned(found: &Found, uid: &str) -> bool {
     found.labels.get(OWNER).is_some_and(|owner| owner == uid)
 }

@@ -20,7 +20,7 @@ fn found(name: &str) -> Found {
     Found { name: name.to_owned(), ..Found::default() }
 }
 
-/// A pipeline whose version 1_5 is being filled, with all that belongs to it.
+/// Creates a pipeline whose version 1_5 is being filled, with all that belongs to it.
 fn started() -> Seen {
     let spec = CyndiPipelineSpec {
         app_name: "app".to_owned(),
@@ -131,7 +131,7 @@ fn cy_09_01_only_tables_of_ours_that_nobody_needs_are_stale() {
         (made.stale_tables, made.stale_connectors),
         (vec![old.clone()], vec!["cyndi-app-1-4".to_owned()])
     );
-    // A start that was cut short leaves a table and a connector, which the next one removes before it makes others.
+    // An interrupted start leaves a table and a connector, which the next one removes before it creates others.
     seen.object.status = seen.object.status.map(|status| status.reset(NOW));
     let made = plan(&seen);
     assert_eq!(made.stale_tables, [old, version("1_5").table()]);
@@ -151,7 +151,7 @@ fn cy_02_09_a_removed_pipeline_leaves_nothing() {
         step: Step::LetGo,
     };
     assert_eq!(plan(&seen), expected);
-    // A view of somebody else is not dropped.
+    // A foreign view is not dropped.
     seen.view = View::Other("theirs".to_owned());
     assert!(!plan(&seen).drop_view);
 }

@@ -1,18 +1,18 @@
-//! Reads SQL that users wrote into statements of tokens, by the rules of PostgreSQL. Pure.
+//! Splits SQL of users into statements of tokens, by the rules of PostgreSQL. Pure.
 
 use super::SqlError;
 use crate::controllers::cyndi::names::{SCHEMA, Table};
 
-/// Longest script or condition that is read: many times what indexes of a table with twelve columns take.
+/// The longest script or condition: many times what indexes of a table with twelve columns need.
 pub(super) const MAX_TEXT: usize = 64 * 1024;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
-    /// Without quotes, in lower case.
+    /// An unquoted identifier or keyword in lower case.
     Word(String),
-    /// Between double quotes.
+    /// A quoted identifier.
     Quoted(String),
-    /// A text or a number.
+    /// A string or a number.
     Literal,
     Open,
     Close,
@@ -55,7 +55,7 @@ impl Words<'_> {
         self.0.first() == Some(token)
     }
 
-    /// `inventory.TABLE`, the last thing before something that ends a name.
+    /// Accepts `inventory.TABLE` before something that ends a name.
     pub(super) fn table(&mut self, table: &Table, only_parenthesis: bool) -> bool {
         let named = self.called(SCHEMA)
             && self.take(|token| *token == Token::Sign('.'))
@@ -66,7 +66,7 @@ impl Words<'_> {
     }
 }
 
-/// The statements of a script, read by the rules of PostgreSQL. Comments are left out of nothing: they are refused.
+/// Splits a script into statements. Comments are rejected.
 pub(super) fn split(what: &'static str, script: &str) -> Result<Vec<Statement>, SqlError> {
     if script.len() > MAX_TEXT {
         return Err(SqlError::TooLong { what });
@@ -94,7 +94,7 @@ fn finish(text: Option<&str>, tokens: Vec<Token>, statements: &mut Vec<Statement
     }
 }
 
-/// How many bytes the token at the start of `rest` has, and what it is; none for blanks.
+/// Returns the length of the token at the start of `rest`, and its kind; None for blanks.
 fn next_token(rest: &str) -> Result<(usize, Option<Token>), &'static str> {
     let mut chars = rest.chars();
     let Some(first) = chars.next() else { return Ok((0, None)) };
@@ -105,9 +105,9 @@ fn next_token(rest: &str) -> Result<(usize, Option<Token>), &'static str> {
         c if c.is_whitespace() => (c.len_utf8(), None),
         '-' if second == Some('-') => return Err("it has a comment"),
         '/' if second == Some('*') => return Err("it has a comment"),
-        // Dollar quotes, and parameters that nobody gives.
+        // Dollar quotes, and parameters, which have no values here.
         '$' => return Err("it has a `$` outside of quotes and names"),
-        // With these in front a text follows rules of its own.
+        // Prefixed string literals have rules of their own.
         'e' | 'E' | 'u' | 'U' | 'b' | 'B' | 'x' | 'X' | 'n' | 'N'
             if matches!(second, Some('\''))
                 || rest.get(1..3) == Some("&'")
@@ -117,7 +117,7 @@ fn next_token(rest: &str) -> Result<(usize, Option<Token>), &'static str> {
         }
         '\'' => {
             let length = closed(rest, '\'').ok_or("a text is not closed")?;
-            // What stands between backslashes and quotes depends on a setting of the server.
+            // The meaning of a backslash depends on a setting of the server.
             if rest.get(..length).is_some_and(|text| text.contains('\\')) {
                 return Err("a text has a backslash");
             }
@@ -141,7 +141,7 @@ fn next_token(rest: &str) -> Result<(usize, Option<Token>), &'static str> {
     })
 }
 
-/// Bytes of what begins and ends with `quote`, in which two of them stand for one.
+/// Returns the length of a quoted token, in which a doubled quote stands for one.
 fn closed(rest: &str, quote: char) -> Option<usize> {
     let mut chars = rest.char_indices().skip(1).peekable();
     while let Some((at, c)) = chars.next() {

@@ -1,4 +1,4 @@
-//! Statements as they are built, and scripts and conditions of users that are refused.
+//! Tests generated statements, and scripts and conditions that are rejected.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Runs a single gathering: what the container of a gathering Job does, also when started by hand.
+//! Runs a single gathering, as the container of a gathering Job does, or a user by hand.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,12 +12,12 @@ use crate::controllers::datagather::run_context::RunContext;
 use crate::controllers::datagather::{Counts, Settings};
 use crate::controllers::kit::manager::Term;
 
-/// Runs the gathering of the DataGather `name` alone and returns once it has ended. Its report is left to the controller
-/// that made the Job.
+/// Runs only the gathering of the DataGather `name`, and returns when it has ended. Its report is downloaded by the controller
+/// that created the Job.
 ///
 /// # Errors
-/// As [`run`](super::run); [`RunError::Watch`] when the DataGather cannot be followed, [`RunError::Missing`] when there is
-/// none, and [`RunError::Deleted`] when there is none any more.
+/// As [`run`](super::run); [`RunError::Watch`] when the DataGather cannot be watched, [`RunError::Missing`] when there is
+/// none, and [`RunError::Deleted`] when it was deleted.
 pub async fn run_one(
     client: Client,
     settings: Settings,
@@ -43,7 +43,7 @@ pub async fn run_one(
     worked.and(ended)
 }
 
-/// Waits until the DataGather has ended, or is not there.
+/// Waits until the DataGather has ended, or is deleted.
 async fn end_of(client: Client, name: &str) -> Result<(), RunError> {
     let seen = AtomicBool::new(false);
     let is_over = |object: Option<&DataGather>| {

@@ -7,7 +7,7 @@ use super::spec::{policy_to_list, policy_to_word, taken_mode};
 use super::{Inconvertible, Shape, member, taken_list, text};
 
 const PATH: &str = "spec.gatherConfig";
-/// In place of names of gatherers that are disabled: all of them.
+/// The entry that disables all gatherers.
 const ALL: &str = "all";
 
 pub(super) fn convert(object: &mut Value, from: Shape, to: Shape) -> Result<(), Inconvertible> {
@@ -44,8 +44,8 @@ pub(super) fn convert(object: &mut Value, from: Shape, to: Shape) -> Result<(), 
     Ok(())
 }
 
-/// The names of those that are disabled. One that is enabled needs no word, unless the group that it belongs to is disabled:
-/// then v1alpha1 would disable it, too.
+/// Returns the names of disabled gatherers. An enabled one is the default, unless its group is disabled: v1alpha1 would then
+/// disable it too, so that is an error.
 fn disabled(configs: &[Value]) -> Result<Vec<Value>, Inconvertible> {
     let name = |config: &Value| text(config.get("name")).to_owned();
     let (disabled, enabled): (Vec<&Value>, Vec<&Value>) =

@@ -14,7 +14,7 @@ type Members = Map<String, Value>;
 pub(super) fn to_lists(spec: &mut Members, path: &str) -> Result<(), Inconvertible> {
     policy_to_list(spec, "ClearText", path)?;
     let mut configs: IndexMap<String, Value> = IndexMap::new();
-    // Entries under the later name count after those under the first.
+    // Entries under the later name are applied after those under the first.
     for name in ["gatherersConfig", "gatherers"] {
         for config in taken_list(spec, name, path)? {
             put_config(&mut configs, config);
@@ -39,13 +39,13 @@ pub(super) fn to_words(spec: &mut Members, path: &str) -> Result<(), Inconvertib
     Ok(())
 }
 
-/// What a mode comes to.
+/// The meaning of a mode.
 pub(super) struct Mode {
     pub(super) word: String,
     pub(super) configs: Vec<Value>,
 }
 
-/// Takes `gatherers` out of a spec of the later versions.
+/// Removes `gatherers` from a spec of the later versions.
 pub(super) fn taken_mode(spec: &mut Members, path: &str) -> Result<Mode, Inconvertible> {
     let path = format!("{path}.gatherers");
     let mut gatherers = match spec.shift_remove("gatherers") {
@@ -69,7 +69,7 @@ pub(super) fn taken_mode(spec: &mut Members, path: &str) -> Result<Mode, Inconve
     }
 }
 
-/// Of two entries for one gatherer the later one counts. Without a state a gatherer is enabled.
+/// Adds an entry; of two entries for one gatherer the later one counts. Without a state a gatherer is enabled.
 fn put_config(configs: &mut IndexMap<String, Value>, mut config: Value) {
     if let Value::Object(members) = &mut config
         && text(members.get("state")).is_empty()
@@ -79,7 +79,7 @@ fn put_config(configs: &mut IndexMap<String, Value>, mut config: Value) {
     configs.insert(text(config.get("name")).to_owned(), config);
 }
 
-/// The word `dataPolicy` as a list; `nothing` is the word for hiding nothing.
+/// Converts the word `dataPolicy` to a list; `nothing` is the word for no obfuscation.
 pub(super) fn policy_to_list(spec: &mut Members, nothing: &str, path: &str) -> Result<(), Inconvertible> {
     match spec.shift_remove("dataPolicy") {
         None | Some(Value::Null) => {}
@@ -95,7 +95,7 @@ pub(super) fn policy_to_list(spec: &mut Members, nothing: &str, path: &str) -> R
     Ok(())
 }
 
-/// The list `dataPolicy` as a word. What it hides and the word does not is refused.
+/// Converts the list `dataPolicy` to a word. Fails if the list obfuscates more than any word.
 pub(super) fn policy_to_word(spec: &mut Members, path: &str) -> Result<(), Inconvertible> {
     let policies = taken_list(spec, "dataPolicy", path)?;
     for policy in &policies {

@@ -9,7 +9,7 @@ type Members = Map<String, Value>;
 
 const PROGRESSING: &str = "Progressing";
 
-/// State of v1alpha1, and status, reason and message of the condition that stands for it.
+/// The states of v1alpha1, with status, reason and message of the corresponding condition.
 const STATES: [(&str, &str, &str, &str); 4] = [
     ("Pending", "False", "DataGatherPending", "The gathering has not begun yet"),
     ("Running", "True", "Gathering", "The gathering is under way"),
@@ -17,10 +17,10 @@ const STATES: [(&str, &str, &str, &str); 4] = [
     ("Failed", "False", "GatheringFailed", "The gathering failed"),
 ];
 
-/// From 1 on.
+/// The names of risks from 1 on.
 const RISKS: [&str; 4] = ["Low", "Moderate", "Important", "Critical"];
 
-/// Of an object that was made at this time.
+/// Converts the status of an object that was created at `made`.
 pub(super) fn to_lists(status: &mut Members, made: &str) -> Result<(), Inconvertible> {
     let mut conditions = taken_list(status, "conditions", "status")?;
     let state = status.shift_remove("dataGatherState");
@@ -42,7 +42,7 @@ pub(super) fn to_lists(status: &mut Members, made: &str) -> Result<(), Inconvert
     for gatherer in gatherers.iter_mut().filter_map(Value::as_object_mut) {
         let Some(took) = gatherer.shift_remove("lastGatherDuration") else { continue };
         let seconds = read_go_duration(text(Some(&took))).map_or(0, |took| took.as_secs());
-        // The field has 32 bits; nothing runs for 68 years.
+        // The field has 32 bits, which is enough for 68 years.
         gatherer.insert("lastGatherSeconds".to_owned(), seconds.min(i32::MAX.unsigned_abs().into()).into());
     }
     put_unless_empty(status, "gatherers", gatherers);
@@ -78,7 +78,7 @@ pub(super) fn to_words(status: &mut Members) -> Result<(), Inconvertible> {
     report(status, |report, checks| {
         rename(report, "downloadedTime", "downloadedAt");
         for check in checks {
-            // Who has a say there shows no finding that is ignored.
+            // Ignored findings are not in the report.
             check.insert("state".to_owned(), "Enabled".into());
             if let Some(risk) = check.get_mut("totalRisk") {
                 let place = RISKS.iter().position(|word| *word == text(Some(risk))).unwrap_or_default();
@@ -88,7 +88,7 @@ pub(super) fn to_words(status: &mut Members) -> Result<(), Inconvertible> {
     })
 }
 
-/// The state that the condition stands for. A reason that is not known says no more than that it goes on, if it does.
+/// Returns the state for the condition. An unknown reason means Running, if the condition is true.
 fn state_of(condition: &Value) -> Option<&'static str> {
     if text(condition.get("type")) != PROGRESSING {
         return None;

@@ -4,12 +4,12 @@ use serde_json::json;
 
 use super::*;
 
-/// A generator that says the same each time.
+/// A deterministic generator.
 struct Dice(u64);
 
 impl Dice {
     fn throw(&mut self, sides: u64) -> u64 {
-        // Knuth's constants; the upper bits are the better ones.
+        // Knuth's constants; the upper bits are more random.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
@@ -44,7 +44,7 @@ fn put(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// A DataGather of v1, as a server that holds it lets one in.
+/// Generates a DataGather of v1 that a server accepts.
 fn listed(dice: &mut Dice) -> Value {
     let mut spec = json!({"gatherers": {"mode": "All"}});
     if dice.throw(2) == 0 {
@@ -112,7 +112,7 @@ fn what_was_written_in_a_later_version_comes_back_whole() {
             assert_eq!(back, object, "by way of {stored}");
         }
         assert_eq!(convert(&object, DATA_GATHER, "v1", "v1alpha2").unwrap(), object);
-        // What was stored stays as it is, however often it comes and goes.
+        // A stored object stays equal after several round trips.
         let again =
             convert(&convert(&stored, DATA_GATHER, "v1alpha1", "v1").unwrap(), DATA_GATHER, "v1", "v1alpha1");
         assert_eq!(again.unwrap(), stored);
@@ -193,7 +193,7 @@ fn configurations_convert_both_ways() {
     }
 }
 
-/// Whatever a client managed to store, or to send before it is looked at: an answer or a reason.
+/// Whatever a client stores or sends, the result is an object or an error.
 #[test]
 fn odd_objects_are_refused_with_a_path_or_converted_but_never_a_panic() {
     let odd = [

@@ -1,4 +1,4 @@
-//! A controller: watches the objects of one kind and everything that affects them, and calls a reconcile function for
+//! Implements a controller: watches the objects of one kind and everything that affects them, and calls a reconcile function for
 //! each object that a change may concern.
 //!
 //! ```text
@@ -39,7 +39,7 @@ use super::watch;
 
 pub use work::Surroundings;
 
-/// A kind that a controller may work for.
+/// A kind that a controller can reconcile.
 pub trait Root:
     Resource<DynamicType = (), Scope: 'static> + Clone + DeserializeOwned + Debug + Send + Sync + 'static
 {
@@ -69,16 +69,16 @@ pub trait Reconcile: Send + Sync + 'static {
     type Object: Root;
     type Error: Failure;
 
-    /// Looks at `object`, as the watch last told of it, and brings it one step on.
+    /// Reconciles `object`, as the watch last reported it.
     fn reconcile(&self, object: &Self::Object) -> impl Future<Output = Result<Next, Self::Error>> + Send;
 
-    /// The object is gone and not being looked at.
+    /// Called when the object is deleted and not being reconciled.
     fn gone(&self, object: &Key) {
         let _ = object;
     }
 }
 
-/// Objects looked at, at a time: enough to hide the latency of the API server, too few to be a burden for it.
+/// Objects reconciled at a time: enough to hide the latency of the API server, too few to be a burden for it.
 const CONCURRENCY: NonZeroUsize = match NonZeroUsize::new(16) {
     Some(sixteen) => sixteen,
     None => NonZeroUsize::MIN,
@@ -104,7 +104,7 @@ impl<K: Root> Debug for Controller<K> {
 }
 
 impl<K: Root> Controller<K> {
-    /// A controller for the objects of `api` that `selected` names.
+    /// Creates a controller for the objects of `api` that match `selected`.
     #[must_use]
     pub fn new(name: &'static str, api: Api<DeserializeGuard<K>>, selected: watcher::Config) -> Self {
         Self {
@@ -124,7 +124,7 @@ impl<K: Root> Controller<K> {
         self.roots.store()
     }
 
-    /// Reconciles an object when something that it owns changes.
+    /// Reconciles an object when an object changes that it owns.
     #[must_use]
     pub fn owns<C>(self, api: Api<C>, selected: watcher::Config) -> Self
     where
@@ -134,9 +134,9 @@ impl<K: Root> Controller<K> {
         self.watches(api, selected, move |owned, _| Key::owners::<K>(owned, namespaced))
     }
 
-    /// Reconciles the objects that `map` names when an object of another kind changes, is there at start, or is
-    /// deleted. With an `Api<PartialObjectMeta<…>>` only metadata is watched: what is in a Secret neither travels nor
-    /// stays in memory.
+    /// Reconciles the objects that `map` returns when an object of another kind changes, exists at the start, or is
+    /// deleted. With an `Api<PartialObjectMeta<…>>` only metadata is watched: the contents of Secrets are neither transferred nor
+    /// kept in memory.
     #[must_use]
     pub fn watches<C>(
         mut self,
@@ -156,7 +156,7 @@ impl<K: Root> Controller<K> {
         self
     }
 
-    /// Like [`Self::watches`], and caches in `kept` what `value` extracts of each object, which `map` is given.
+    /// Like [`Self::watches`], and caches in `kept` what `value` extracts of each object, which `map` receives.
     /// Deletions that were missed while the watch was broken are noticed as well.
     #[must_use]
     pub fn keeps<C, V>(
@@ -179,7 +179,7 @@ impl<K: Root> Controller<K> {
         self
     }
 
-    /// Reconciles the objects that `keys` names, for example because work that was done for them has progressed.
+    /// Reconciles the objects that `keys` yields, for example because work that was done for them has progressed.
     #[must_use]
     pub fn wakes(mut self, keys: impl Stream<Item = Key> + Send + 'static) -> Self {
         self.triggers.push(keys.boxed());

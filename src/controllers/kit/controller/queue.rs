@@ -1,4 +1,4 @@
-//! The work queue: keys of objects, each at most once, none while it is being reconciled, the longest due first.
+//! Implements the work queue: keys of objects, each at most once, none while it is being reconciled, the longest due first.
 //! Pure.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -9,20 +9,20 @@ use crate::controllers::kit::key::Key;
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// Not due yet, by the moment when they are.
+    /// Keys that are not due yet, by the time when they are.
     later: BTreeSet<(Instant, Key)>,
     when: BTreeMap<Key, Instant>,
-    /// Since when they are.
+    /// Keys that are due, with the time since when.
     due: VecDeque<(Key, Instant)>,
-    /// What is in `due` or `again`.
+    /// The keys in `due` or `again`.
     soon: BTreeSet<Key>,
     running: BTreeSet<Key>,
-    /// Due, and being looked at: due again when that has ended.
+    /// Keys that are due and being reconciled: they are due again after that.
     again: BTreeMap<Key, Instant>,
 }
 
 impl Queue {
-    /// Wants `key` to be looked at from `at` on; sooner where that is wanted already.
+    /// Schedules `key` for `at`, unless it is scheduled earlier.
     pub(super) fn add(&mut self, key: Key, at: Instant) {
         if self.soon.contains(&key) || self.when.get(&key).is_some_and(|earlier| *earlier <= at) {
             return;
@@ -32,7 +32,7 @@ impl Queue {
         self.later.insert((at, key));
     }
 
-    /// Makes due what is due at `now`.
+    /// Makes the keys due whose time has come at `now`.
     pub(super) fn ripen(&mut self, now: Instant) {
         while let Some((at, key)) = self.later.pop_first() {
             if at > now {
@@ -49,17 +49,17 @@ impl Queue {
         }
     }
 
-    /// When something becomes due that is not yet.
+    /// Returns when the next key becomes due.
     pub(super) fn next(&self) -> Option<Instant> {
         self.later.first().map(|(at, _)| *at)
     }
 
-    /// How many wait for their turn.
+    /// Returns the number of due keys.
     pub(super) fn depth(&self) -> usize {
         self.due.len()
     }
 
-    /// The one whose turn it is, and since when it is due. It is being looked at until [`Self::ended`].
+    /// Takes the next due key, and since when it is due. It counts as being reconciled until [`Self::ended`].
     pub(super) fn take(&mut self) -> Option<(Key, Instant)> {
         let (key, since) = self.due.pop_front()?;
         self.soon.remove(&key);
@@ -78,7 +78,7 @@ impl Queue {
         self.running.contains(key)
     }
 
-    /// Wants nothing of `key` any more.
+    /// Removes `key`.
     pub(super) fn forget(&mut self, key: &Key) {
         self.forget_later(key);
         if self.soon.remove(key) && self.again.remove(key).is_none() {

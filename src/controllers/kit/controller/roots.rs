@@ -1,5 +1,5 @@
-//! The objects of the controller's own kind, as the watch reports them: which must be reconciled, and which are gone,
-//! even if the deletion itself was missed or another object has taken the name.
+//! Tracks the objects of the controller's own kind, as the watch reports them: which must be reconciled, and which were deleted,
+//! even if the deletion itself was missed or another object has the name by now.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use kube::runtime::watcher::Event;
 use super::Root;
 use crate::controllers::kit::key::Key;
 
-/// What of an object decides whether a change of it is looked at: a change of this number is. None counts as a change.
+/// Computes a number whose change triggers a reconciliation. None counts as a change.
 pub(super) type Predicate<K> = Box<dyn Fn(&K) -> Option<u64> + Send + Sync>;
 
 pub(super) struct Roots<K: Root> {
     writer: reflector::store::Writer<DeserializeGuard<K>>,
     store: Store<DeserializeGuard<K>>,
     predicate: Option<Predicate<K>>,
-    /// By namespace and name: the uid, and what the predicate said.
+    /// By namespace and name: the uid, and the result of the predicate.
     known: BTreeMap<(String, String), (String, Option<u64>)>,
-    /// The same, of the list that is under way.
+    /// The same for the current list.
     listed: BTreeMap<(String, String), (String, Option<u64>)>,
     ready: bool,
 }
 
-/// What follows from an event.
+/// The consequences of an event.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Told {
     pub(super) changed: Vec<Key>,
@@ -47,12 +47,12 @@ impl<K: Root> Roots<K> {
         self.predicate = Some(predicate);
     }
 
-    /// Whether all objects are known.
+    /// Whether the initial list is complete.
     pub(super) fn ready(&self) -> bool {
         self.ready
     }
 
-    /// The object, unless it is gone or another one has its name.
+    /// Returns the object, unless it was deleted or replaced by another one with its name.
     pub(super) fn get(&self, key: &Key) -> Option<Arc<DeserializeGuard<K>>> {
         self.store.get(&key.reference()).filter(|object| Key::of(object.as_ref()).uid == key.uid)
     }
@@ -88,7 +88,7 @@ impl<K: Root> Roots<K> {
         }
     }
 
-    /// The end of a list: what it does not name is gone, what it shows changed is to be looked at.
+    /// Handles the end of a list: objects missing in it were deleted, and changed ones must be reconciled.
     fn compare(&mut self) -> Told {
         self.ready = true;
         let mut before = std::mem::replace(&mut self.known, std::mem::take(&mut self.listed));
@@ -120,7 +120,7 @@ fn key((namespace, name): &(String, String), uid: &str) -> Key {
     Key { namespace: namespace.clone(), name: name.clone(), uid: uid.to_owned() }
 }
 
-/// What it means that there is `now`, or nothing, where there was `before`.
+/// Returns the consequences of the change from `before` to `now`, where None is a missing object.
 fn told(
     place: &(String, String),
     before: Option<(String, Option<u64>)>,
@@ -181,10 +181,10 @@ mod tests {
         assert_eq!(relist(&mut roots, &[("a", "1", "1"), ("b", "2", "2")]), both("n/a:1 n/b:2", ""));
         assert!(roots.ready());
         assert_eq!(heard(&mut roots, &Event::Delete(object("a", "1", "3"))), both("", "n/a:1"));
-        // Deleted and made again while nobody listened; and gone without another.
+        // Deleted and created again while the watch was broken; and deleted without a successor.
         assert_eq!(relist(&mut roots, &[("b", "5", "9")]), both("n/b:5", "n/b:2"));
         assert_eq!(relist(&mut roots, &[]), both("", "n/b:5"));
-        // The name is taken by another before its deletion was told.
+        // Another object has the name before the deletion was reported.
         heard(&mut roots, &Event::Apply(object("c", "6", "10")));
         assert_eq!(heard(&mut roots, &Event::Apply(object("c", "7", "12"))), both("n/c:7", "n/c:6"));
         let stale = Key { namespace: "n".to_owned(), name: "c".to_owned(), uid: "6".to_owned() };

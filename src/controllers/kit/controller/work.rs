@@ -1,4 +1,4 @@
-//! The controller's main loop: takes events from watches, starts reconciliations that are due, and handles their
+//! Runs the controller's main loop: receives events from watches, starts reconciliations that are due, and handles their
 //! results.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +26,9 @@ use crate::controllers::kit::operator::Says;
 use crate::controllers::kit::retry::{Backoff, Remedy};
 use crate::telemetry::{ControllerMetrics, Outside, Readiness, Secrets, panic_text, with_causes};
 
-/// How long a stop waits for looks that have begun; well below what Kubernetes waits for a Pod to end.
+/// How long a stop waits for running reconciliations; well below the termination grace period of a Pod.
 const LAST_LOOKS: Duration = Duration::from_secs(5);
-/// How long a look that failed waits for its event to be written: the story must not hold up what it tells of.
+/// How long a failed reconciliation waits for its event to be written, which must not block further work.
 const TELLING: Duration = Duration::from_secs(5);
 
 /// Where a controller reports its state: metrics, readiness, events and ClusterOperator.
@@ -36,14 +36,14 @@ const TELLING: Duration = Duration::from_secs(5);
 pub struct Surroundings {
     pub events: Events,
     pub metrics: Arc<ControllerMetrics>,
-    /// The part of the controller's name becomes ready when all objects are known.
+    /// The part with the controller's name becomes ready when all objects are known.
     pub readiness: Readiness,
-    /// The controller's statements for its ClusterOperator.
+    /// Collects the controller's state for its ClusterOperator.
     pub says: Says,
 }
 
 impl Surroundings {
-    /// Those of a term; the reporter of events is the one that `events` was created with.
+    /// Takes those of a term; `events` publishes in the name of its creator.
     #[must_use]
     pub fn of(term: &Term, events: Events) -> Self {
         let Term { stop: _, metrics, readiness, says } = term.clone();
@@ -52,7 +52,7 @@ impl Surroundings {
 }
 
 impl<K: Root> Controller<K> {
-    /// Runs until `stop`. Looks that have begun then may end, for five seconds.
+    /// Runs until `stop`. Running reconciliations may then end within five seconds.
     pub async fn run<R: Reconcile<Object = K>>(
         self,
         reconciler: Arc<R>,
@@ -76,7 +76,7 @@ impl<K: Root> Controller<K> {
             debounce,
         };
         work.around.metrics.begins(name, concurrency.get());
-        // The first list brings everything; the first round is due after that.
+        // The initial list triggers everything; the first periodic round is due after that.
         let mut rounds = resync.map(|every| interval_at(Instant::now() + every, every));
         if let Some(rounds) = &mut rounds {
             rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -119,17 +119,17 @@ struct Work<R: Reconcile> {
     queue: Queue,
     running: FuturesUnordered<BoxFuture<'static, Ended>>,
     backoff: Backoff,
-    /// The last failure of objects whose last look failed: what stays the same is told once.
+    /// The last error of objects whose last reconciliation failed, so that a persisting one is reported once.
     told: BTreeMap<Key, String>,
-    /// Those of them that no change of their own would help.
+    /// Errors that cannot be resolved by a change of the object itself.
     failing: BTreeMap<Key, String>,
-    /// Gone, and still being looked at.
+    /// Objects that were deleted and are still being reconciled.
     leaving: BTreeSet<Key>,
     concurrency: NonZeroUsize,
     debounce: Duration,
 }
 
-/// A look at an object, when it has ended.
+/// A completed reconciliation.
 struct Ended {
     key: Key,
     took: Duration,
@@ -157,7 +157,7 @@ impl<R: Reconcile> Work<R> {
         }
     }
 
-    /// An object that is not known yet is looked at when it is; one that is gone, never.
+    /// Schedules an object. Unknown ones are scheduled when the watch reports them, deleted ones never.
     fn wants(&mut self, key: Key, wait: Duration) {
         if self.roots.get(&key).is_some() {
             self.queue.add(key, Instant::now() + wait);
@@ -217,7 +217,7 @@ impl<R: Reconcile> Work<R> {
         let wait = self.backoff.after(&key, remedy);
         let again = self.told.get(&key) == Some(&error);
         match remedy {
-            // Says nothing of how the controller is.
+            // A conflict says nothing about the controller's health.
             Remedy::Reread => {}
             Remedy::Change => self.fails(&key, None),
             Remedy::Wait | Remedy::After(_) | Remedy::Refused => self.fails(&key, Some(&error)),
@@ -236,7 +236,7 @@ impl<R: Reconcile> Work<R> {
         }
     }
 
-    /// Takes note of whether looks at an object fail, and says so where that changes.
+    /// Records whether reconciliations of an object fail, and reports changes of that.
     fn fails(&mut self, key: &Key, error: Option<&str>) {
         let before = self.failing.len();
         match error {
@@ -277,7 +277,7 @@ async fn look<R: Reconcile>(
             outcome(looked)
         }
         Err(invalid) => {
-            // It quotes what the object says.
+            // The error quotes the object.
             let error = Outside::of(&invalid.error, &Secrets::default());
             Err((Remedy::Change, format!("the object cannot be understood: {error}")))
         }

@@ -28,18 +28,18 @@ use crate::telemetry::{Outside, Secrets, with_causes};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
     pub warning: bool,
-    /// PascalCase, for machines.
+    /// A word in PascalCase, for machines.
     pub reason: &'static str,
-    /// PascalCase: what was being done.
+    /// The action as a word in PascalCase.
     pub action: &'static str,
     pub note: String,
 }
 
-/// Longest note that the events API takes, in bytes.
+/// The longest note in bytes, by the events API.
 const MAX_NOTE: usize = 1024;
-/// Longest name of an object, in bytes.
+/// The longest name of an object in bytes.
 const MAX_NAME: usize = 253;
-/// Where events on objects without a namespace lie.
+/// The namespace of events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// Publishes events. Clones share one recorder.
@@ -49,7 +49,7 @@ pub struct Events(Arc<Recorder>);
 struct Recorder {
     client: Client,
     controller: String,
-    /// The host, which in a cluster is the Pod.
+    /// The host name, which in a cluster is the Pod's.
     instance: String,
     similar: Mutex<Similar>,
 }
@@ -81,12 +81,12 @@ impl Recorder {
     async fn record(&self, object: ObjectReference, notice: Notice) -> Result<(), kube::Error> {
         let Notice { warning, reason, action, note } = notice;
         let note = Outside::at_most(MAX_NOTE, note, &Secrets::default()).into_string();
-        // It is the same object in any version.
+        // All versions of an object count as the same.
         let same = ObjectReference { resource_version: None, ..object.clone() };
         let about = About { warning, reason, action, object: same };
         let (series, note) =
             self.similar.lock().unwrap_or_else(PoisonError::into_inner).place(&about, note, Instant::now());
-        // Held while it is written: who tells the same meanwhile counts on.
+        // Locked during the write: others with the same notice wait and increase the count.
         let mut series = series.lock().await;
         let namespace = about.object.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
         let events: Api<Event> = Api::namespaced(self.client.clone(), namespace);
@@ -105,7 +105,7 @@ impl Recorder {
     fn event(&self, about: About, note: &str) -> Event {
         let About { warning, reason, action, object } = about;
         let now = Timestamp::now();
-        // Unique, in the way of Kubernetes' own recorder.
+        // A unique suffix as in Kubernetes' own recorder.
         let suffix = format!(".{:x}", now.as_nanosecond());
         let name = object.name.as_deref().unwrap_or(&self.controller);
         let name = cut(name, MAX_NAME.saturating_sub(suffix.len())).trim_end_matches(['.', '-']);
@@ -128,7 +128,7 @@ impl Recorder {
     }
 }
 
-/// Counts the event that is there one further; whether it still is: the server keeps events for an hour.
+/// Increases the count of an existing event; returns whether it still exists: the server keeps events for an hour.
 async fn count_on(events: &Api<Event>, told: &mut Told) -> Result<bool, kube::Error> {
     told.count = told.count.saturating_add(1);
     let series = json!({"count": told.count, "lastObservedTime": MicroTime(Timestamp::now())});
@@ -140,7 +140,7 @@ async fn count_on(events: &Api<Event>, told: &mut Told) -> Result<bool, kube::Er
     }
 }
 
-/// The beginning of `text`, in so many bytes.
+/// Returns the beginning of `text`, up to a number of bytes.
 fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes.min(text.len()))]
 }

@@ -13,16 +13,16 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// Notes that are events of their own, of those that differ in nothing else.
+/// The number of different notes that get events of their own.
 const SIMILAR: usize = 10;
-/// After so long in which nobody told it, a notice is new again; so long goes one event of similar ones.
+/// After this time without a repetition a notice is new again; an aggregated event is used for this time.
 const WINDOW: Duration = Duration::from_mins(10);
-/// Objects and reasons that are known at a time: a bound on memory, which clusters come nowhere near within a window.
+/// The most known combinations of objects and reasons: a memory limit, which clusters never reach within a window.
 const KNOWN: usize = 4096;
-/// How the note of an event of several begins.
+/// The prefix of the note of an aggregated event.
 const COMBINED: &str = "(combined from similar events): ";
 
-/// What similar notices have in common: all but the note.
+/// What similar notices have in common: everything but the note.
 #[derive(Clone, PartialEq)]
 pub(super) struct About {
     pub(super) warning: bool,
@@ -31,7 +31,7 @@ pub(super) struct About {
     pub(super) object: ObjectReference,
 }
 
-/// Compared whole, and hashed by what differs most.
+/// Compares all fields, but hashes only those that differ most.
 impl Eq for About {}
 
 impl Hash for About {
@@ -41,13 +41,13 @@ impl Hash for About {
     }
 }
 
-/// An event as it was written last.
+/// An event as it was last written.
 pub(super) struct Told {
     pub(super) name: String,
     pub(super) count: i32,
 }
 
-/// One event: none before it is written.
+/// An event; None before it is written.
 pub(super) type Series = Arc<Mutex<Option<Told>>>;
 
 #[derive(Default)]
@@ -55,14 +55,14 @@ pub(super) struct Similar(HashMap<About, Group>);
 
 #[derive(Default)]
 struct Group {
-    /// By their notes, with when they were told last.
+    /// Events by note, with the time of the last notice.
     own: HashMap<String, (Instant, Series)>,
-    /// That of all others, with when it began.
+    /// The aggregated event for all other notes, with its start time.
     combined: Option<(Instant, Series)>,
 }
 
 impl Group {
-    /// Forgets what nobody has told for long.
+    /// Forgets events without recent notices.
     fn age(&mut self, now: Instant) {
         self.own.retain(|_, (told, _)| now.saturating_duration_since(*told) < WINDOW);
         self.combined.take_if(|(began, _)| now.saturating_duration_since(*began) >= WINDOW);
@@ -75,7 +75,7 @@ impl Group {
 }
 
 impl Similar {
-    /// The event that tells `note`, and what its note is where it is not written yet.
+    /// Returns the event for `note`, and the note if the event is not written yet.
     pub(super) fn place(&mut self, about: &About, note: String, now: Instant) -> (Series, String) {
         self.0.values_mut().for_each(|group| group.age(now));
         self.0.retain(|_, group| group.last().is_some());
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(note, "(combined from similar events): 10");
         assert!(Arc::ptr_eq(&combined, &place(11, now).0));
         assert_eq!(place(3, now).1, "3", "one that is known goes on by itself");
-        // Its note is what was so ten minutes ago: the next one says what is so now.
+        // The note of the aggregated event is ten minutes old, so the next notice starts a new one.
         let later = now + WINDOW - Duration::from_secs(1);
         (0..SIMILAR).for_each(|number| drop(place(number, later)));
         let (next, note) = place(12, now + WINDOW);

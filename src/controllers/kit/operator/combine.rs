@@ -1,8 +1,8 @@
 //! Combines the statements of many parts into one condition. Pure.
 //!
 //! If one part is bad, the whole is. Degraded has inertia: parts that have been bad for less than two minutes do not
-//! make it True, because people are called for it; they keep it True where it is, so that a new process does not call
-//! them twice.
+//! make it True, because it alerts people; but they keep it True if it is, so that a new process does not alert
+//! twice.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ pub enum Aspect {
     Degraded,
 }
 
-/// How long a part has to be bad before it is told.
+/// How long a part must be bad before that is reported.
 const INERTIA: Duration = Duration::from_mins(2);
 
 impl Aspect {
     pub const ALL: [Self; 3] = [Self::Available, Self::Progressing, Self::Degraded];
 
-    /// The type of the condition.
+    /// Returns the type of the condition.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -60,21 +60,21 @@ impl Aspect {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Word {
     pub truth: Truth,
-    /// A word in camel case.
+    /// The reason in CamelCase.
     pub reason: String,
     pub message: String,
-    /// Since when the statement holds.
+    /// Since when the statement is valid.
     pub since: Instant,
 }
 
-/// A condition, and when it becomes another although nobody says anything new.
+/// A condition, and when it changes without a new statement.
 #[derive(Debug, PartialEq)]
 pub(super) struct Union {
     pub(super) statement: Statement,
     pub(super) until: Option<Instant>,
 }
 
-/// The condition of `aspect` out of the words of all parts, where it was bad before or not.
+/// Combines the statements of all parts to the condition `aspect`, depending on whether it was bad before.
 pub(super) fn union<'w>(
     aspect: Aspect,
     words: impl Iterator<Item = (&'static str, &'w Word)>,
@@ -100,7 +100,7 @@ pub(super) fn union<'w>(
     Union { statement, until: None }
 }
 
-/// A line for each line of each message, with the part that says it.
+/// Returns a line for each line of each message, with the name of its part.
 fn told(aspect: Aspect, words: &[(&'static str, &Word)]) -> String {
     let lines = words.iter().flat_map(|(part, word)| {
         let lines = word.message.lines().filter(|line| !line.is_empty());
@@ -148,7 +148,7 @@ mod tests {
         let at = |seconds| since + Duration::from_secs(seconds);
         let young = of(Aspect::Degraded, &words, false, at(119));
         assert_eq!((young.statement.truth, young.until), (Truth::False, Some(at(120))));
-        // Not told as a fault, and not hidden.
+        // Not reported as a fault, and not hidden either.
         assert_eq!(young.statement.message, "ADegraded: it broke");
         let old = of(Aspect::Degraded, &words, false, at(120));
         assert_eq!((old.statement.truth, old.statement.reason.as_str()), (Truth::True, "A_Broken"));

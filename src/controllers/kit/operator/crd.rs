@@ -1,4 +1,4 @@
-//! The Rust type of `ClusterOperator`, config.openshift.io/v1, as far as reporting, priming and waiting need it.
+//! Defines `ClusterOperator`, config.openshift.io/v1, as a Rust type with the fields for reporting, priming and waiting.
 //! Other fields, such as `status.extension`, are neither read nor changed.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::controllers::kit::conditions::{Shape, Statement};
 
-/// Nothing to set: a ClusterOperator only reports.
+/// The empty spec: a ClusterOperator only reports.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[kube(
     group = "config.openshift.io",
@@ -36,7 +36,7 @@ pub struct ClusterOperatorStatus {
 pub struct OperatorCondition {
     #[serde(rename = "type")]
     pub type_: String,
-    /// True, False or Unknown; the definition takes anything.
+    /// True, False or Unknown; the CRD allows any string.
     pub status: String,
     pub last_transition_time: Time,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ impl Shape for OperatorCondition {
         &self.last_transition_time
     }
 
-    /// A ClusterOperator has no spec, and so no generation to speak of.
+    /// Creates a condition without a generation, since a ClusterOperator has no spec.
     fn stated(statement: Statement, since: Time, _generation: Option<i64>) -> Self {
         let Statement { type_, truth, reason, message } = statement;
         let (type_, status) = (type_.to_owned(), truth.as_str().to_owned());
@@ -83,13 +83,13 @@ pub struct RelatedObject {
 }
 
 impl ClusterOperator {
-    /// Its status, empty where it has none.
+    /// Returns its status; empty if it has none.
     #[must_use]
     pub fn report(&self) -> ClusterOperatorStatus {
         self.status.clone().unwrap_or_default()
     }
 
-    /// The status of the condition `type_`, where there is one.
+    /// Returns the status of the condition `type_`, if there is one.
     #[must_use]
     pub fn condition(&self, type_: &str) -> Option<&str> {
         let conditions = self.status.iter().flat_map(|status| &status.conditions);

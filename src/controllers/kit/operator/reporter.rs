@@ -27,13 +27,13 @@ use crate::controllers::kit::wait::GrowingWait;
 use crate::controllers::kit::watch;
 use crate::telemetry::{Outside, Secrets, with_causes};
 
-/// Time between looks when nothing happens.
+/// The interval of checks without a change.
 const EVERY: Duration = Duration::from_mins(1);
-/// Between two writes, as long as only words change: objects that fail by the thousand are told as a few writes.
+/// The least time between two writes if only texts change: thousands of failing objects cause few writes.
 const QUIET: Duration = Duration::from_secs(5);
-/// Waits after a write that failed.
+/// The first wait after a failed write.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// Waits until ClusterOperators are served, which in most clusters is never.
+/// The first and the longest wait for ClusterOperators to be served, which in most clusters they never are.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_mins(5);
 
@@ -49,7 +49,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// The version is that of the release which the environment names, else of this program.
+    /// Creates an operator with the version of the release that the environment names, or else of this program.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
         let release = std::env::var("RELEASE_VERSION").ok().filter(|version| !version.is_empty());
@@ -90,20 +90,20 @@ struct Reporter {
     client: Client,
     events: Events,
     says: Says,
-    /// As last heard of; none before the first list, and then whether it is there.
+    /// The last known object; None before the first list, and `Some(None)` if it does not exist.
     live: Option<Option<ClusterOperator>>,
-    /// The version of our last write, until the watch tells of it: what it tells before that is older than what we know.
+    /// The version of this process' last write until the watch reports it: earlier reports are outdated.
     awaited: Option<String>,
     wait: GrowingWait,
-    /// The last trouble, which is told once.
+    /// The last error, which is logged once.
     told: String,
     written: Option<Instant>,
 }
 
-/// What is to be done.
+/// The update to write.
 struct Wanted {
     status: ClusterOperatorStatus,
-    /// Aspects whose truth changes, what it was and what it becomes.
+    /// Conditions whose status changes, with the old and the new status.
     turned: Vec<(Aspect, String, Truth)>,
     until: Option<Instant>,
 }
@@ -151,7 +151,7 @@ impl Reporter {
             self.awaited = None;
         }
         match event {
-            // One that cannot be understood is none of ours to mend.
+            // An object that cannot be parsed is left alone.
             Event::Apply(object) | Event::InitApply(object) => match object.0 {
                 Ok(object) => self.live = Some(Some(object)),
                 Err(error) => {
@@ -166,7 +166,7 @@ impl Reporter {
         }
     }
 
-    /// Writes what is to be written; when to look again.
+    /// Writes the status if it has changed; returns when to check again.
     async fn look(&mut self) -> Instant {
         let (now, said) = (Instant::now(), self.says.all());
         let Some(live) = self.live.clone().filter(|_| said != Said::default()) else { return now + EVERY };
@@ -259,7 +259,7 @@ impl Reporter {
         }
     }
 
-    /// How long to wait: for the watch, which brings what another wrote, or for better times.
+    /// Returns how long to wait: for the watch after a conflict, or for the cause of the error to pass.
     fn failed(&mut self, error: &WriteError) -> Duration {
         let conflict = match error {
             WriteError::Api { source, .. } => remedy(source) == Remedy::Reread,
@@ -276,7 +276,7 @@ impl Reporter {
     }
 }
 
-/// Events that differ in nothing but their note are counted as one, and keep the first: each change has a word of its own.
+/// Returns the action of the event: events that differ only in their notes would be aggregated, so each change has its own.
 fn turned(aspect: Aspect, truth: Truth) -> &'static str {
     match (aspect, truth) {
         (Aspect::Available, Truth::True) => "BecomesAvailable",

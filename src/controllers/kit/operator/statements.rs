@@ -1,4 +1,4 @@
-//! The current statements of a controller's parts about their state.
+//! Holds the current statements of a controller's parts about their state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,12 +16,12 @@ pub struct Says {
     changed: Arc<watch::Sender<()>>,
 }
 
-/// All that is said.
+/// All statements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Said {
-    /// By aspect and part.
+    /// The statements by aspect and part.
     pub(super) words: BTreeMap<(Aspect, &'static str), Word>,
-    /// Conditions that are shown under names of their own, by type.
+    /// Additional conditions by type.
     pub(super) shown: BTreeMap<&'static str, Statement>,
 }
 
@@ -31,7 +31,7 @@ impl Default for Says {
     }
 }
 
-/// In whose name the kit speaks.
+/// The part name of the kit's own statements.
 const CONTROLLER: &str = "Controller";
 const AS_EXPECTED: &str = "AsExpected";
 
@@ -60,19 +60,19 @@ impl Says {
         self.show(statement);
     }
 
-    /// A condition of its own, which is no part of any aspect.
+    /// Adds a condition that belongs to no aspect.
     pub fn show(&self, statement: Statement) {
         self.change(|said| drop(said.shown.insert(statement.type_, statement)));
     }
 
-    /// That the controller works: its objects are known, and none of them failed.
+    /// States that the controller works: its objects are known, and none of them failed.
     pub fn works(&self) {
         self.say(CONTROLLER, Aspect::Available, Truth::True, AS_EXPECTED, "its objects are watched");
         self.say(CONTROLLER, Aspect::Progressing, Truth::False, AS_EXPECTED, "");
         self.say(CONTROLLER, Aspect::Degraded, Truth::False, AS_EXPECTED, "");
     }
 
-    /// That the controller cannot work, and why.
+    /// States that the controller cannot work, and why.
     pub fn cannot_work(&self, reason: &str, message: impl Into<String>) {
         self.say(CONTROLLER, Aspect::Available, Truth::False, reason, message);
         self.say(CONTROLLER, Aspect::Progressing, Truth::False, AS_EXPECTED, "");
@@ -90,14 +90,14 @@ impl Says {
         self.say(CONTROLLER, Aspect::Degraded, Truth::False, AS_EXPECTED, "");
     }
 
-    /// The statement of `part` on `aspect`.
+    /// Returns the statement of `part` on `aspect`.
     #[must_use]
     pub fn said(&self, part: &str, aspect: Aspect) -> Option<Word> {
         let said = self.lock();
         said.words.iter().find(|((of, by), _)| *of == aspect && *by == part).map(|(_, word)| word.clone())
     }
 
-    /// The condition that is shown under this name.
+    /// Returns the additional condition of this type.
     #[must_use]
     pub fn shown(&self, type_: &str) -> Option<Statement> {
         self.lock().shown.get(type_).cloned()
@@ -107,7 +107,7 @@ impl Says {
         self.lock().clone()
     }
 
-    /// Hears of changes from now on.
+    /// Returns a receiver of changes from now on.
     pub(super) fn changes(&self) -> watch::Receiver<()> {
         self.changed.subscribe()
     }

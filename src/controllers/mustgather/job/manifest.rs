@@ -12,50 +12,50 @@ use crate::controllers::mustgather::crd::{GatherSpec, MustGather, Sftp};
 use crate::controllers::mustgather::settings::Rules;
 use crate::gather::tunnel::Proxies;
 
-/// Names of the containers that come after gathering.
+/// The names of the containers after gathering.
 const UPLOAD: &str = "upload";
 const OBFUSCATE: &str = "obfuscate";
-/// Where the container that obfuscates puts what results.
+/// The output folder of the obfuscating container.
 const OBFUSCATED: &str = "/must-gather-obfuscated";
 const OUTPUT: &str = "/must-gather";
 const WORK: &str = "/must-gather-upload";
 const RUN: &str = "/run/must-gather";
 const PROGRAM: &str = "/run/must-gather/admit";
 const CERTIFICATES: &str = "/etc/pki/tls/certs";
-/// Where Kubernetes mounts the token of an account, unless something is mounted there already.
+/// The path where Kubernetes mounts the account's token, unless there is another mount.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const INFRA: &str = "node-role.kubernetes.io/infra";
-/// What an upload exits with that trying again does not mend, or that was tried often enough.
+/// The exit codes of an upload that must not be retried.
 const UPLOAD_FAILED: [i32; 2] = [2, 4];
 
-/// The inputs of a Job beside the object.
+/// The inputs of a Job besides the object.
 #[derive(Debug)]
 pub struct Creation {
     pub now: Timestamp,
-    /// Settings of the object before those of the cluster and of this process.
+    /// The proxies: those of the object, then of the cluster, then of this process.
     pub proxies: Proxies,
     pub limit: Option<Duration>,
-    /// Host keys that the operator gives, for Secrets that have none.
+    /// Host keys of the operator, for Secrets without any.
     pub known_hosts: Option<String>,
-    /// The obfuscation; none where nothing is obfuscated.
+    /// The obfuscation; None without one.
     pub hiding: Option<Obfuscation>,
-    /// Image that gathers, where the object names one.
+    /// The gathering image, if the object names one.
     pub image: Option<String>,
 }
 
 /// The obfuscation of what was gathered.
 #[derive(Debug)]
 pub struct Obfuscation {
-    /// Rules, where they are not the usual ones.
+    /// The rules, unless they are the default ones.
     pub rules: Option<String>,
     /// The cluster's domains.
     pub domains: Vec<String>,
 }
 
-/// The Job.
+/// Builds the Job.
 ///
 /// # Errors
-/// None in practice: the fields are those of a Job.
+/// Never in practice: the fields are those of a Job.
 pub fn manifest(object: &MustGather, creation: &Creation, rules: &Rules) -> Result<Job, serde_json::Error> {
     let (namespace, name) = place(object, rules.job_namespace.as_deref());
     let uid = object.uid().unwrap_or_default();
@@ -87,7 +87,7 @@ pub fn manifest(object: &MustGather, creation: &Creation, rules: &Rules) -> Resu
         },
     });
     if let Some(last) = name_of_last {
-        // An upload tries again by itself. When it has given up, gathering again does not help.
+        // An upload has its own retries. When it has given up, gathering again does not help.
         spec["podFailurePolicy"] = json!({"rules": [{
             "action": "FailJob",
             "onExitCodes": {"containerName": last, "operator": "In", "values": UPLOAD_FAILED},
@@ -100,13 +100,13 @@ pub fn manifest(object: &MustGather, creation: &Creation, rules: &Rules) -> Resu
     serde_json::from_value(json!({"metadata": metadata, "spec": spec}))
 }
 
-/// What the archive is called before its ending, and the folder of a run on a volume that outlives it.
+/// Returns the name of the archive without its extension, which is also the folder of a run on a persistent volume.
 fn prefix(now: Timestamp, uid: &str) -> String {
     let short: String = uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
     format!("must-gather.local.{}.{short}", now.strftime("%Y%m%dT%H%M%SZ"))
 }
 
-/// What our own containers may do.
+/// Returns the security context of containers with this program.
 fn restricted() -> Value {
     json!({
         "allowPrivilegeEscalation": false,
@@ -147,7 +147,7 @@ fn gather(object: &MustGather, creation: &Creation, rules: &Rules) -> Value {
     })
 }
 
-/// The command of the object, else that of images that gather, else our own.
+/// Returns the command of the object, or else that of gathering images, or else this program's.
 fn gather_command(object: &MustGather, rules: &Rules, theirs: bool) -> Vec<String> {
     let audit = object.spec.audit();
     let own = object.spec.gather_spec.clone().unwrap_or_default();
@@ -167,7 +167,7 @@ fn gather_command(object: &MustGather, rules: &Rules, theirs: bool) -> Vec<Strin
     command
 }
 
-/// The name of an image as that of a folder.
+/// Converts the name of an image to that of a folder.
 fn folder(image: &str) -> String {
     let name: String = image.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     if name.is_empty() { "admit".to_owned() } else { name }
@@ -226,11 +226,11 @@ fn upload(object: &MustGather, sftp: &Sftp, creation: &Creation, rules: &Rules, 
     })
 }
 
-/// What is hidden stays on the volume, beside what it is made of.
+/// Builds the obfuscating container; the result stays on the volume, beside the original.
 fn obfuscate(object: &MustGather, hiding: &Obfuscation, rules: &Rules, prefix: &str) -> Value {
     let place = object.spec.source().or(object.spec.volume());
     let path = place.map_or("", |place| place.sub_path.trim_matches('/'));
-    // What was gathered before has its own folder; what is gathered now has one below the path.
+    // An earlier collection has its own folder; a new one is in a folder below the path.
     let (above, name) = match object.spec.source() {
         Some(_) => path.rsplit_once('/').unwrap_or(("", path)),
         None => (path, "must-gather"),
@@ -259,7 +259,7 @@ fn obfuscate(object: &MustGather, hiding: &Obfuscation, rules: &Rules, prefix: &
     })
 }
 
-/// Where the end of gathering is marked, if something is gathered.
+/// Returns the variable with the folder where the end of gathering is marked, if something is gathered.
 fn waits(object: &MustGather) -> Option<Value> {
     object.spec.source().is_none().then(|| variable("must_gather_state", RUN))
 }
@@ -275,7 +275,7 @@ fn variable(name: &str, value: &str) -> Value {
     json!({"name": name, "value": value})
 }
 
-/// In lower case for our own program, in both for whatever an image runs.
+/// Returns the proxy variables: in lower case for this program, with `both` also in upper case for other images.
 fn proxy_variables(proxies: &Proxies, both: bool) -> Vec<Value> {
     let values =
         [("http_proxy", &proxies.http), ("https_proxy", &proxies.https), ("no_proxy", &proxies.none)];
@@ -287,7 +287,7 @@ fn proxy_variables(proxies: &Proxies, both: bool) -> Vec<Value> {
     .collect()
 }
 
-/// The container with what every container is given: the certificates, and of a volume that outlives the run a folder.
+/// Adds the mounts that every container gets: the certificates, and a folder of a persistent volume.
 fn mounted(mut container: Value, object: &MustGather, rules: &Rules, prefix: &str) -> Value {
     let Some(mounts) = container.get_mut("volumeMounts").and_then(Value::as_array_mut) else {
         return container;

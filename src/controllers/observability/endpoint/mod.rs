@@ -1,4 +1,4 @@
-//! Plays the endpoint operator: reports the state of the collectors' Deployments in the conditions of the components.
+//! Implements the endpoint operator's part: reports the state of the collectors' Deployments in the conditions of the components.
 //!
 //! ```text
 //!  Deployments, Prometheus' Service ──► Workloads ──┐
@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Another program may roll the collectors out; this one only observes the result. What was reported is stored in
-//! annotations of the add-on, so that a restart does not repeat a report that newer ones of the collectors have
-//! replaced.
+//! annotations of the add-on, so that a restart does not repeat a report after the collectors have sent newer
+//! ones.
 
 mod operator;
 pub(super) mod plan;
@@ -17,12 +17,12 @@ pub use operator::Error;
 pub(super) use operator::Operator;
 pub(super) use workloads::Workloads;
 
-/// Deployments of the collector and of that of user workloads, in the namespace of the add-on.
+/// The Deployments of both collectors, in the namespace of the add-on.
 pub const DEPLOYMENTS: [&str; 2] = ["metrics-collector-deployment", "uwl-metrics-collector-deployment"];
 
 /// The settings of the endpoint operator's part.
 #[derive(Clone, Debug, Default)]
 pub struct EndpointSettings {
-    /// Namespace and name of the Service of Prometheus, without which metrics are not supported; without this they always are.
+    /// Namespace and name of the Service of Prometheus, without which metrics are not supported. If None, they always are.
     pub prometheus: Option<(String, String)>,
 }

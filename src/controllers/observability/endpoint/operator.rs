@@ -1,4 +1,4 @@
-//! Writes the planned conditions of the collectors, each once.
+//! Writes the planned conditions of the collectors, each one once.
 
 use kube::api::PostParams;
 use kube::{Api, Client, ResourceExt};
@@ -45,10 +45,10 @@ impl Error {
 }
 
 impl Operator {
-    /// Whether something was said of the collectors of `object`: it is another object then.
+    /// Reports the state of the collectors of `object`; returns whether anything was written, so that the object has changed.
     ///
     /// # Errors
-    /// [`Error`]; what was not said is said by the next look.
+    /// [`Error`]; the next reconciliation repeats the report.
     pub(in crate::controllers::observability) async fn look(
         &self,
         object: &ObservabilityAddon,
@@ -69,7 +69,7 @@ impl Operator {
                 spoken,
                 told: told.is_some(),
             };
-            // A condition that somebody removed would never come back by itself.
+            // If somebody removed the condition, it must be written again.
             let new = |word: &Word| !spoken || told != Some(&word.mark);
             if let Some(word) = word(&sight).filter(new) {
                 self.say(object, component, mark, &word).await?;
@@ -90,14 +90,14 @@ impl Operator {
         let report = Report::of(self.vocabulary, component, word.meaning, word.message)?;
         let namespace = object.namespace().unwrap_or_default();
         let reporter = Reporter::new(self.client.clone(), self.vocabulary).to(&namespace, NAME);
-        // A process that stood still may learn only here that another leads, and has said it: the component may have gone on since.
+        // After a suspension, another leader may have reported the same, and the component may have changed since.
         let said = |there: &ObservabilityAddon| {
             there.annotations().get(mark) == Some(&word.mark)
                 && conditions::has(there.conditions(), component)
         };
         match reporter.report_unless(&report, said).await? {
             Outcome::Refused(message) => return Err(Error::Refused(message)),
-            // The table lets nothing of the endpoint operator follow a loop that goes on: its end is told by another.
+            // The transition table forbids this report after a loop, whose end is reported by another writer.
             outcome @ (Outcome::Written | Outcome::Same | Outcome::NotAllowed { .. }) => {
                 info!(component, message = word.message, %outcome, "told of a collector");
             }
@@ -105,7 +105,7 @@ impl Operator {
         Ok(())
     }
 
-    /// After it was said: said twice is better than never.
+    /// Records that a report was sent. This comes after the report, since a repeated report is better than a missing one.
     async fn note(&self, object: &ObservabilityAddon, key: &str, mark: &str) -> Result<(), kube::Error> {
         let api: Api<ObservabilityAddon> =
             Api::namespaced(self.client.clone(), &object.namespace().unwrap_or_default());

@@ -10,7 +10,7 @@
 
 use crate::controllers::observability::vocabulary::Meaning;
 
-/// Which of the two.
+/// One of the two collectors.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::controllers::observability) enum Collector {
     Platform,
@@ -21,34 +21,34 @@ impl Collector {
     pub(super) const ALL: [Self; 2] = [Self::Platform, Self::Workloads];
 }
 
-/// A collector's Deployment, as far as it matters.
+/// The relevant state of a collector's Deployment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::controllers::observability) enum Deployed {
-    /// It was not heard of yet, or cannot be.
+    /// It is not known yet, or cannot be read.
     #[default]
     NotKnown,
     Absent,
-    /// In this version, which is another after each change of its spec.
+    /// It exists in this version, which changes with its spec.
     Runs(String),
-    /// The same, and its Pods do not come about.
+    /// It exists in this version, and its rollout has failed.
     Fails(String),
 }
 
-/// What is seen of one collector.
+/// What is known of one collector.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sight {
     pub(super) collector: Collector,
     pub(super) enabled: bool,
-    /// Whether Prometheus has a Service; none where nobody asks, or where it is not known yet.
+    /// Whether Prometheus has a Service; None if that is not required, or not known yet.
     pub(super) prometheus: Option<bool>,
     pub(super) deployed: Deployed,
     /// Whether it has a condition already.
     pub(super) spoken: bool,
-    /// Whether anything was told of it. Collectors that report and were never seen are somebody else's.
+    /// Whether anything was reported about it. Collectors that report without a known Deployment belong to another program.
     pub(super) told: bool,
 }
 
-/// What is to be said, and by which mark it is known to have been said.
+/// A report, with the mark that records it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Word {
     pub(super) meaning: Meaning,
@@ -56,12 +56,12 @@ pub(super) struct Word {
     pub(super) mark: String,
 }
 
-/// None where nothing is to be said.
+/// Returns the report; None if there is nothing to report.
 pub(super) fn word(sight: &Sight) -> Option<Word> {
     let word = |meaning, message, mark: &str| Some(Word { meaning, message, mark: mark.to_owned() });
     let uwl = sight.collector == Collector::Workloads;
     let is_there = matches!(sight.deployed, Deployed::Runs(_) | Deployed::Fails(_));
-    // User workloads may never have had one; the platform always has.
+    // The collector of user workloads is optional, that of the platform is not.
     let concerned = !uwl || sight.spoken || is_there;
     let disabled = if uwl { "UWL Metrics collector disabled" } else { "Metrics collector disabled" };
     if !concerned {

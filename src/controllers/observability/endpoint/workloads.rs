@@ -1,4 +1,4 @@
-//! The state of the collectors' Deployments and of Prometheus' Service, as last reported by watches.
+//! Holds the state of the collectors' Deployments and of Prometheus' Service, as last reported by watches.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -14,14 +14,14 @@ use super::plan::{Collector, Deployed};
 use super::{DEPLOYMENTS, EndpointSettings};
 use crate::controllers::kit::watch;
 
-/// Clones are the same value.
+/// The state; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(in crate::controllers::observability) struct Workloads(Arc<Mutex<Known>>);
 
 #[derive(Debug, Default)]
 struct Known {
     collectors: [Deployed; 2],
-    /// None until it is known.
+    /// None while it is unknown.
     prometheus: Option<bool>,
 }
 
@@ -37,7 +37,7 @@ impl Workloads {
         self.known().prometheus
     }
 
-    /// Follows them for the add-on in `namespace`; brings something whenever something was heard.
+    /// Watches them for the add-on in `namespace`; yields an item after each change.
     pub(in crate::controllers::observability) fn follow(
         &self,
         client: &Client,
@@ -67,7 +67,7 @@ impl Workloads {
             Collector::Workloads => workloads,
         };
         match event {
-            // A list begins: until it is over, what is not in it is not known to be gone.
+            // A list begins: before its end, missing objects are not known to be deleted.
             Event::Init => {}
             Event::InitApply(deployment) | Event::Apply(deployment) => *slot = deployed(&deployment),
             Event::InitDone if *slot == Deployed::NotKnown => *slot = Deployed::Absent,
@@ -95,7 +95,7 @@ fn named(name: &str) -> Config {
     Config::default().fields(&format!("metadata.name={name}"))
 }
 
-/// What its controller says of a version counts once it has looked at it.
+/// Returns the state of a Deployment; its status counts only for the observed generation.
 fn deployed(deployment: &Deployment) -> Deployed {
     let generation = deployment.metadata.generation.unwrap_or_default();
     let version = format!("{}.{generation}", deployment.uid().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Errors in dealing with the hub, and how each is handled.
+//! Defines the errors in communicating with the hub, and how each is handled.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub enum HubError {
         namespace: String,
         #[source]
         source: Box<kube::Error>,
-        /// How long the hub asks to be left alone, in the head of its answer.
+        /// The wait that the hub requests in a response header.
         asked: Option<Duration>,
     },
     #[error("the hub did not answer within {} s", .0.as_secs())]
@@ -36,12 +36,12 @@ pub enum HubError {
     },
 }
 
-/// What an error of the hub asks for.
+/// How an error of the hub is handled.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Class {
-    /// Trying again may help.
+    /// Retrying may help.
     Passing,
-    /// So may other credentials, or another address.
+    /// Retrying may help, or other credentials or another address.
     Credentials,
     /// Only a change helps.
     Final,
@@ -49,7 +49,7 @@ pub(super) enum Class {
 
 impl Class {
     fn of(error: &kube::Error) -> Self {
-        // Without a status there was no answer, whatever the layers between call it: errors of the network come wrapped.
+        // Without a status there was no response, whatever error layers report: network errors are wrapped.
         let kube::Error::Api(status) = error else { return Self::Credentials };
         match status.code {
             401 | 403 => Self::Credentials,
@@ -70,7 +70,7 @@ impl HubError {
         }
     }
 
-    /// For the metric.
+    /// Returns the result for the metric.
     pub(super) fn result(&self) -> &'static str {
         match (self, self.class()) {
             (Self::Spoke { .. }, _) => "spoke_error",
@@ -82,7 +82,7 @@ impl HubError {
 }
 
 impl Failure for HubError {
-    /// What is refused for good waits for the next change, or for the next round; everything else passes.
+    /// Returns the remedy: permanent errors wait for the next change or periodic round; all others are retried.
     fn remedy(&self) -> Remedy {
         let source = match self {
             Self::Spoke { source, .. } => return remedy(source),
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(Class::of(&network), Class::Credentials);
     }
 
-    /// In seconds, in the head of the answer or in its body.
+    /// The wait is in seconds, in a header or in the body.
     #[test]
     fn ob_08_08_the_hub_says_how_long_to_wait_in_seconds() {
         let told = failed(429, Some(Duration::from_secs(7)));

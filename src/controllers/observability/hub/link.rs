@@ -1,4 +1,4 @@
-//! The link to the hub: one connection after the other, each with a watch of this cluster's object there.
+//! Keeps the link to the hub: one connection after the other, each with a watch of this cluster's object there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,18 +27,18 @@ use crate::controllers::observability::crd::{NAME, ObservabilityAddon};
 use crate::controllers::observability::last_seen::LastSeen;
 use crate::telemetry::with_causes;
 
-/// Under which it is counted and logged.
+/// The name in metrics and logs.
 const REPLICATION: &str = "observability-replication";
-/// How often the hub's object is looked at although nothing changed.
+/// How often the hub's object is reconciled without a change.
 const RESYNC: Duration = Duration::from_mins(5);
-/// Waits between connections that did not work.
+/// The waits after connections that did not work.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// What the link joins.
+/// The two sides of the link.
 pub(in crate::controllers::observability) struct Link {
     pub(in crate::controllers::observability) hub: HubSettings,
-    /// Of this cluster.
+    /// The client of this cluster.
     pub(in crate::controllers::observability) client: Client,
     pub(in crate::controllers::observability) namespace: String,
     pub(in crate::controllers::observability) seen: LastSeen,
@@ -60,7 +60,7 @@ impl Link {
                     info!(namespace = self.hub.namespace, "connecting to the hub");
                     let since = Instant::now();
                     self.until_worn(&reached, &around, &stop).await;
-                    // One that is refused at each write is not a new one because its list is answered.
+                    // A connection with a successful list but rejected writes does not count as working.
                     if reached.heard.has_worked() || since.elapsed() > LONGEST_WAIT {
                         wait.reset();
                         told.clear();
@@ -88,7 +88,7 @@ impl Link {
         }
     }
 
-    /// Replicates until the connection is worn out or `stop`.
+    /// Replicates until the connection is unusable, or until `stop`.
     async fn until_worn(&self, reached: &Reached, around: &Surroundings, stop: &CancellationToken) {
         let hub: Api<DeserializeGuard<ObservabilityAddon>> =
             Api::namespaced(reached.client.clone(), &self.hub.namespace);
@@ -104,9 +104,9 @@ impl Link {
             says: around.says.clone(),
         };
         let around = Surroundings {
-            // On the hub's object, where who asked for the add-on looks.
+            // Events are about the hub's object, where the add-on was requested.
             events: Events::new(reached.client.clone(), "admit-observability"),
-            // What looks at the hub's object come to is said as the part of the hub.
+            // Results of reconciling the hub's object are reported separately, as the part of the hub.
             says: Says::default(),
             ..around.clone()
         };
@@ -118,7 +118,7 @@ impl Link {
                 () = reached.until_changed(&self.hub) => {}
             }
             ends.cancel();
-            // The controller ends then; it alone decides when this is over.
+            // The controller ends when it is stopped, which decides about the end of this future.
             std::future::pending::<()>().await;
         };
         tokio::select! {
@@ -128,7 +128,7 @@ impl Link {
     }
 }
 
-/// The hub's objects, each time that the spoke has something new to show.
+/// Yields the hub's object after each relevant change of the spoke's add-on.
 fn wakes(
     seen: &LastSeen,
     objects: Store<DeserializeGuard<ObservabilityAddon>>,

@@ -1,4 +1,4 @@
-//! On the hub: shows the status of the clusters' add-ons in their ManagedClusterAddOns, where there are such, and
+//! Runs on the hub: copies the status of the clusters' add-ons to their ManagedClusterAddOns, if these exist, and
 //! releases deleted add-ons whose cluster is gone.
 
 use std::time::Duration;
@@ -19,24 +19,24 @@ use crate::controllers::kit::retry::{Remedy, remedy};
 use crate::controllers::observability::crd::{FINALIZER, ObservabilityAddon};
 use crate::telemetry::with_causes;
 
-/// Under which it is counted and logged.
+/// The name in metrics and logs.
 pub(in crate::controllers::observability) const HUB: &str = "observability-hub";
-/// What the add-on is called among the add-ons of a cluster.
+/// The name of the add-on's ManagedClusterAddOn.
 const DISPLAYED: &str = "observability-controller";
-/// The conditions that are shown of any add-on.
+/// The conditions that are copied for any add-on.
 const SHOWN: [&str; 3] = ["Available", "Progressing", "Degraded"];
-/// How long a cluster is given to clean up.
+/// How long a cluster has to clean up.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(in crate::controllers::observability) struct Mirror {
     pub(in crate::controllers::observability) client: Client,
-    /// Where this cluster's own add-on lies, which is no copy.
+    /// The namespace of this cluster's own add-on, which is not a copy.
     pub(in crate::controllers::observability) namespace: String,
     pub(in crate::controllers::observability) clock: Clock,
     pub(in crate::controllers::observability) events: Events,
 }
 
-/// Why an add-on is not shown, or not let go.
+/// Why an add-on could not be copied or released.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {verb}: {}", with_causes(source))]
 pub(in crate::controllers::observability) struct Error {
@@ -70,7 +70,7 @@ impl Reconcile for Mirror {
     }
 }
 
-/// Changes with what is shown, and with what is to go.
+/// Returns a number that changes with the copied conditions, and with the deletion.
 pub(in crate::controllers::observability) fn displayed(object: &ObservabilityAddon) -> Option<u64> {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -88,7 +88,7 @@ impl Mirror {
         let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource);
         let there = match api.get(DISPLAYED).await {
             Ok(there) => there,
-            // Not there, or not even served, which is said in plain text: nobody wants to see it.
+            // Without the object or the kind (whose 404 is plain text), there is nothing to update.
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -123,8 +123,8 @@ impl Mirror {
     }
 }
 
-/// `shown` with what `said` says of the three; none where each has its status already. A message alone is not brought over: the
-/// hub's own agents have words of theirs for it.
+/// Returns `shown` with the three conditions of `said`; None if each has its status already. A different message alone is not copied,
+/// since the hub's own agents write their own.
 fn brought(shown: &[Value], said: &[Condition]) -> Option<Vec<Value>> {
     let mut conditions = shown.to_vec();
     let mut changed = false;

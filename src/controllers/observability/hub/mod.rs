@@ -1,4 +1,4 @@
-//! The hub: another API server, or another namespace of this one, in which this cluster's add-on is requested and
+//! Synchronizes with the hub: another API server, or another namespace of this one, in which this cluster's add-on is requested and
 //! shown.
 //!
 //! ```text
@@ -9,8 +9,8 @@
 //!  on the hub itself: mirror ──► ManagedClusterAddOn; lets objects go whose cluster is gone
 //! ```
 //!
-//! Guarantees: whatever happens to the hub, the spoke goes on; what the hub lost is restored; nothing is requested of the
-//! hub, or written to it, that it says already.
+//! Guarantees: the spoke continues whatever happens to the hub; what the hub lost is restored; nothing is written to the
+//! hub that it has already.
 
 mod error;
 mod link;
@@ -28,8 +28,8 @@ pub(super) use link::Link;
 /// The address of the hub: a kubeconfig and a namespace.
 #[derive(Clone, Debug)]
 pub struct HubSettings {
-    /// The namespace there that belongs to this cluster.
+    /// The namespace on the hub that belongs to this cluster.
     pub namespace: String,
-    /// How it is reached; without one it is the server that the controllers work on.
+    /// The kubeconfig of the hub; None if it is the server that the controllers use.
     pub kubeconfig: Option<PathBuf>,
 }

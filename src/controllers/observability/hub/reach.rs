@@ -1,5 +1,5 @@
-//! A connection to the hub: created from a kubeconfig, and replaced when the file changes, when the hub refuses the
-//! credentials, or when the hub does not answer.
+//! Connects to the hub with a kubeconfig, and replaces the connection when the file changes, when the hub rejects the
+//! credentials, or when the hub does not respond.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -24,24 +24,24 @@ use crate::controllers::kit::client::{BadLogin, straight};
 use crate::outside::{self, Unreadable};
 use crate::telemetry::{Outside, Secrets};
 
-/// Bytes of a kubeconfig: one with all certificates in it has some ten thousand.
+/// The largest kubeconfig in bytes: with inline certificates it has some ten thousand.
 const MAX_KUBECONFIG: u64 = 1024 * 1024;
-/// How often the files are looked at. Nothing tells of a file that a mount exchanged.
+/// How often the files are polled, since replaced mounts cause no reliable event.
 const LOOK: Duration = Duration::from_secs(2);
-/// For a connection to be made: a hub that is far away needs one second.
+/// The time limit for connecting: a distant hub needs one second.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Bytes of a token in a file of its own, with all its claims.
+/// The largest token file in bytes.
 const MAX_TOKEN: u64 = 64 * 1024;
 
-/// A client of the hub that works until [`Heard::worn`].
+/// A client of the hub that is usable until [`Heard::worn`].
 pub(super) struct Reached {
     pub(super) client: Client,
     pub(super) heard: Arc<Heard>,
-    /// Of the kubeconfig and the files that it names.
+    /// A hash of the kubeconfig and the files that it names.
     print: Option<u64>,
 }
 
-/// What the hub's answers said of the connection.
+/// What responses of the hub say about the connection.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     pub(super) worn: CancellationToken,
@@ -56,28 +56,28 @@ struct State {
 }
 
 impl Heard {
-    /// The connection is of no use any more.
+    /// Marks the connection as unusable.
     pub(super) fn wear(&self, why: &str) {
         self.state().why.get_or_insert_with(|| why.to_owned());
         self.worn.cancel();
     }
 
-    /// Why it is of no use, if somebody said so.
+    /// Returns why it is unusable, if it is.
     pub(super) fn why(&self) -> Option<String> {
         self.state().why.clone()
     }
 
-    /// A look came to its end over the connection.
+    /// Records that a reconciliation was completed with the connection.
     pub(super) fn worked(&self) {
         self.state().worked = true;
     }
 
-    /// Whether it was of use.
+    /// Whether a reconciliation was completed with it.
     pub(super) fn has_worked(&self) -> bool {
         self.state().worked
     }
 
-    /// For how long the hub asked to be left alone.
+    /// Returns how long the hub asked to wait.
     pub(super) fn asked(&self) -> Option<Duration> {
         let until = self.state().asked?;
         Some(until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
@@ -87,8 +87,8 @@ impl Heard {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reading is refused to whoever has no business there. Writing may be refused by a rule that other credentials do not change:
-    /// who wrote decides.
+    /// Evaluates a response. Rejected reads mean invalid credentials. Rejected writes may be due to a rule that applies to any credentials:
+    /// their caller decides.
     fn hear(&self, reads: bool, status: StatusCode, retry_after: Option<Duration>) {
         if status.is_success() {
             self.state().asked = None;
@@ -102,7 +102,7 @@ impl Heard {
     }
 }
 
-/// Hears what a service answers.
+/// A layer that evaluates the responses of a service.
 #[derive(Clone)]
 struct Hearing(Arc<Heard>);
 
@@ -153,7 +153,7 @@ fn retry_after<B>(answer: &Response<B>) -> Option<Duration> {
 }
 
 impl Reached {
-    /// Connects as `settings` say now; to the server of `own` where they name no other.
+    /// Connects with the current `settings`; to the server of `own` if they name no other.
     ///
     /// # Errors
     /// [`HubError::Kubeconfig`]
@@ -164,7 +164,7 @@ impl Reached {
         };
         let unusable = |error: ConnectError| HubError::Kubeconfig {
             path: path.clone(),
-            // The first line: the rest quotes the file, secrets and all.
+            // Only the first line: the rest quotes the file with its secrets.
             reason: Outside::of(error.to_string().lines().next().unwrap_or_default(), &Secrets::default()),
         };
         let Read { print, kubeconfig, secrets } = read(path).await.map_err(unusable)?;
@@ -172,13 +172,13 @@ impl Reached {
         Ok(Self { client, heard, print: Some(print) })
     }
 
-    /// Returns when the files say something else than when the connection was made.
+    /// Returns when the files have changed since the connection was created.
     pub(super) async fn until_changed(&self, settings: &HubSettings) {
         let Some(path) = &settings.kubeconfig else { return std::future::pending().await };
         loop {
             tokio::time::sleep(LOOK).await;
             let print = read(path).await.ok().map(|read| read.print);
-            // One that cannot be read now may be in the middle of being written.
+            // A file that cannot be read may be in the middle of being written.
             if print.is_some() && print != self.print {
                 return self.heard.wear("the kubeconfig of the hub has changed");
             }
@@ -186,16 +186,16 @@ impl Reached {
     }
 }
 
-/// What the files say.
+/// The contents of the files.
 struct Read {
-    /// Changes with the kubeconfig, and with the files that it names.
+    /// A hash of the kubeconfig and the files that it names.
     print: u64,
     kubeconfig: Kubeconfig,
-    /// What a hub is shown, and could quote.
+    /// The credentials that are sent to the hub, which it could quote.
     secrets: Secrets,
 }
 
-/// Why no connection can be made of a kubeconfig.
+/// Why no client can be created from a kubeconfig.
 #[derive(Debug, thiserror::Error)]
 enum ConnectError {
     #[error(transparent)]
@@ -212,7 +212,7 @@ async fn read(path: &Path) -> Result<Read, ConnectError> {
     let path = path.to_owned();
     let reading = outside::in_time(move || {
         let (text, _) = outside::bytes(&path, MAX_KUBECONFIG)?;
-        // Reads the file once more, and makes paths absolute that it names relative to itself.
+        // This reads the file again, and resolves relative paths in it.
         let kubeconfig = Kubeconfig::read_from(&path)?;
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
@@ -226,7 +226,7 @@ async fn read(path: &Path) -> Result<Read, ConnectError> {
     reading.await?
 }
 
-/// Tokens and passwords, also those in files of their own.
+/// Returns tokens and passwords, also those in separate files.
 fn logins(kubeconfig: &Kubeconfig) -> Vec<String> {
     let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
     let users = kubeconfig.auth_infos.iter().filter_map(|named| serde_json::to_value(named).ok());
@@ -238,7 +238,7 @@ fn logins(kubeconfig: &Kubeconfig) -> Vec<String> {
     users.flat_map(of).flatten().collect()
 }
 
-/// Certificates, keys and tokens in files of their own.
+/// Returns the separate files with certificates, keys and tokens.
 fn named(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
     let clusters = kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref());
     let users = kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref());
@@ -255,7 +255,7 @@ async fn connect(
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let mut config = straight(config?)?;
     config.connect_timeout = Some(CONNECT);
-    // Waits are ours: seen in metrics, and bounded.
+    // Waits are handled here, where they are bounded and visible in metrics.
     config.default_retry = false;
     let builder = ClientBuilder::try_from(config)?;
     Ok(builder.with_layer(&Hearing(Arc::clone(heard))).with_layer(&Redactor(secrets)).build())

@@ -1,4 +1,4 @@
-//! Removes our credentials from a hub's error messages: it may quote them, and its messages go into logs, events and
+//! Removes this cluster's credentials from the hub's error messages, which may quote them, and which are written to logs, events and
 //! conditions.
 
 use std::task::{Context, Poll};
@@ -13,10 +13,10 @@ use tower::{BoxError, Layer, Service};
 
 use crate::telemetry::Secrets;
 
-/// Bytes of a refusal: a Status is one page, and of more nothing is told.
+/// The largest error response in bytes; the contents of a larger one are dropped.
 const MAX_REFUSAL: usize = 64 * 1024;
 
-/// Hides secrets in what a service answers to what it refuses.
+/// Hides secrets in error responses of a service.
 #[derive(Clone)]
 pub(super) struct Redactor(pub(super) Secrets);
 

@@ -20,11 +20,11 @@ use crate::controllers::observability::counts::Counts;
 use crate::controllers::observability::crd::{FINALIZER, NAME, ObservabilityAddon};
 use crate::telemetry::with_causes;
 
-/// As whose part it says how it is.
+/// The name of the part in statements.
 pub(super) const PART: &str = "Hub";
-/// For one look, conflicts and all. A hub that takes longer is not there.
+/// The time limit of one reconciliation, including conflicts.
 const ANSWER: Duration = Duration::from_secs(30);
-/// Until the spoke is looked at again while it goes; what holds it is told of by no watch of ours where it was never seen.
+/// The wait before a spoke's add-on that is being deleted is checked again, since no watch may report what blocks it.
 const CLEANING: Duration = Duration::from_secs(5);
 
 pub(super) struct Replicator {
@@ -36,11 +36,11 @@ pub(super) struct Replicator {
     pub(super) says: Says,
 }
 
-/// What a look came to.
+/// The result of a reconciliation.
 enum Looked {
     Written,
     Same,
-    /// To be looked at again.
+    /// Has to be reconciled again.
     Cleaning,
     Released,
 }
@@ -90,8 +90,8 @@ impl Replicator {
         }
     }
 
-    /// The finalizer comes before anything that would have to be cleaned up. It also tells the hub's objects, which are copies,
-    /// from those that components write, to policies on transitions: a copy skips what happened while the hub was away.
+    /// Adds the finalizer, before anything is created that has to be cleaned up. It also distinguishes the hub's copies from objects of
+    /// components for policies on transitions: a copy skips what happened while the hub was unavailable.
     async fn hold(&self, hub: &ObservabilityAddon) -> Result<(), HubError> {
         if is_held(hub) {
             return Ok(());
@@ -102,7 +102,7 @@ impl Replicator {
         match self.hub.replace(NAME, &PostParams::default(), &held).await {
             Ok(_) => Ok(()),
             Err(kube::Error::Api(status)) if status.code == 403 => {
-                // The hub's own controllers may see to that.
+                // The hub's own controllers may add it.
                 warn!(
                     reason = status.message,
                     "may not put a finalizer on the hub's add-on, going on without"
@@ -113,8 +113,8 @@ impl Replicator {
         }
     }
 
-    /// Brings the whole status of the hub's object to that of `spoke`. Read inside of the loop: a conflict says that what was read
-    /// is old.
+    /// Copies the whole status of `spoke` to the hub's object, which is read in the loop, since a conflict means that it has
+    /// changed.
     async fn show(&self, spoke: &ObservabilityAddon) -> Result<Looked, HubError> {
         let shown = on_conflict(|| async {
             let mut there = self.hub.get(NAME).await?;
@@ -152,7 +152,7 @@ fn is_held(object: &ObservabilityAddon) -> bool {
     object.finalizers().iter().any(|finalizer| finalizer == FINALIZER)
 }
 
-/// Takes the finalizer off the object of `api`, if it is to go. One that is gone wants nothing.
+/// Removes the finalizer of the object of `api`, if it is being deleted. A missing object is no error.
 pub(super) async fn let_go(api: &Api<ObservabilityAddon>) -> Result<(), kube::Error> {
     let Some(mut there) = api.get_opt(NAME).await? else { return Ok(()) };
     if there.metadata.deletion_timestamp.is_none() || !is_held(&there) {
@@ -166,7 +166,7 @@ pub(super) async fn let_go(api: &Api<ObservabilityAddon>) -> Result<(), kube::Er
     }
 }
 
-/// What a look at the hub's object came to, for people.
+/// Reports the result of a reconciliation as a statement.
 fn say(says: &Says, trouble: Option<&HubError>) {
     match trouble {
         Some(error) => {

@@ -1,4 +1,4 @@
-//! The spoke's side of the link: applies the hub's spec to this cluster's add-on, and deletes it with the hub's
+//! Implements the spoke's side of the link: applies the hub's spec to this cluster's add-on, and deletes it with the hub's
 //! object, unless the add-on says that its spec is its own.
 
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +18,7 @@ pub(super) struct Spoke {
     api: Api<ObservabilityAddon>,
     namespace: String,
     seen: LastSeen,
-    /// A spec of the hub and what the spoke made of it: another version of the definition may know other fields.
+    /// A spec of the hub, and what the spoke's server stored of it: another version of the CRD may have other fields.
     made: Mutex<Option<(ObservabilityAddonSpec, ObservabilityAddonSpec)>>,
 }
 
@@ -28,8 +28,8 @@ impl Spoke {
         Self { api, namespace: namespace.to_owned(), seen, made: Mutex::default() }
     }
 
-    /// Whether what was found on the hub is the spoke's add-on itself: the kubeconfig of the hub leads to this cluster. Only the same
-    /// namespace has it, which is asked for first.
+    /// Whether the hub's object is the spoke's add-on itself, because the kubeconfig of the hub leads to this cluster. That is
+    /// only possible in the same namespace, which is compared first.
     ///
     /// # Errors
     /// [`HubError::Spoke`]
@@ -44,8 +44,8 @@ impl Spoke {
         Ok(own.is_some_and(|own| own.uid() == hub.uid()))
     }
 
-    /// Brings the spoke's add-on to the spec of `hub`. What is to be shown of it: none where it has just been made, or was not looked
-    /// at yet.
+    /// Applies the spec of `hub` to the spoke's add-on. Returns the add-on to copy; None if it was just created, or not reconciled
+    /// yet.
     ///
     /// # Errors
     /// [`HubError::Spoke`]
@@ -107,7 +107,7 @@ impl Spoke {
         Ok(())
     }
 
-    /// Removes the spoke's add-on, unless it is its own. Whether there is nothing left to remove.
+    /// Deletes the spoke's add-on, unless its spec is its own; returns whether nothing is left to delete.
     ///
     /// # Errors
     /// [`HubError::Spoke`]

@@ -1,17 +1,17 @@
-//! The lines of a text that are wanted, as it comes in parts.
+//! Selects lines from a text that arrives in parts.
 
 use regex_automata::meta::Regex;
 
-/// Bytes of a line that are looked at and kept.
+/// How many bytes of a line are searched and kept.
 const MAX_LINE: usize = 64 * 1024;
 
 pub(super) struct Lines<'r> {
     wanted: &'r Regex,
-    /// Bytes that are kept in all.
+    /// How many more bytes may be kept.
     room: usize,
     kept: Vec<u8>,
     line: Vec<u8>,
-    /// Lines that had no room.
+    /// The number of matching lines that did not fit.
     left: usize,
 }
 
@@ -30,7 +30,7 @@ impl<'r> Lines<'r> {
         }
     }
 
-    /// The lines that are wanted, and how many more there are.
+    /// Returns the selected lines, and how many did not fit.
     pub(super) fn into_text(mut self) -> (String, usize) {
         self.end();
         (String::from_utf8_lossy(&self.kept).into_owned(), self.left)

@@ -1,4 +1,4 @@
-//! Lines of logs, of the last six hours, that the remote configuration asks for.
+//! Gathers log lines of the last six hours that the remote configuration requests.
 
 use std::io;
 use std::sync::Arc;
@@ -30,17 +30,17 @@ pub(in super::super) const ROW: Gatherer = Gatherer {
 };
 
 const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural: "pods" };
-/// How old lines may be, in seconds.
+/// The maximum age of lines in seconds.
 const SINCE: i64 = 6 * 60 * 60;
-/// Logs that are read for one configuration.
+/// The most logs that are read for one configuration.
 const MAX_LOGS: usize = 2_000;
-/// Logs that are read at once: an API server asks a node for each.
+/// Logs that are read at a time: for each, the API server sends a request to a node.
 const AT_ONCE: usize = 4;
-/// Bytes of all lines together: a quarter of what an archive holds, beside the logs of operators that ail.
+/// The most bytes of all lines: a quarter of an archive, which also has the logs of failing operators.
 const MAX_TOGETHER: usize = MAX_RECORDS / 4;
-/// Bytes of the lines of one log.
+/// The most bytes of the lines of one log.
 const MAX_LOG: usize = 512 * 1024;
-/// How long a node may send nothing.
+/// How long a node may send nothing before the log is given up.
 const SILENCE: Duration = Duration::from_secs(30);
 const BUFFER: usize = 16 * 1024;
 
@@ -76,7 +76,7 @@ async fn gather(context: Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Adds the logs of the pods that are meant; how many had no place.
+/// Adds the logs of the matching Pods; returns how many exceeded the limit.
 async fn find(context: &Context, request: &Arc<LogRequest>, logs: &mut Vec<Log>) -> Result<usize, Failure> {
     let mut listing = lister::list_in(context, &request.namespace, PODS);
     let mut left = 0;
@@ -98,7 +98,7 @@ async fn find(context: &Context, request: &Arc<LogRequest>, logs: &mut Vec<Log>)
     Ok(left)
 }
 
-/// Why a log that was asked for is not read to its end.
+/// Why a requested log is not read to its end.
 #[derive(Debug, thiserror::Error)]
 enum LogError {
     #[error("nothing came for {} s", SILENCE.as_secs())]
@@ -124,7 +124,7 @@ async fn keep(context: &Context, log: Log, room: usize) -> Result<(), Failure> {
     let opened = opened.map_err(|_| unreadable(LogError::Silent))?;
     let source = match opened {
         Ok(source) => source,
-        // A container that has not begun, or no pod any more.
+        // The container has not started, or the Pod was deleted.
         Err(kube::Error::Api(status)) if matches!(status.code, 400 | 404) => {
             context.recorder.warn(format!("{} is not there: {}", what(), status.message));
             return Ok(());

@@ -1,4 +1,4 @@
-//! What the remote configuration asks for: lines of logs at once, and more under conditions, which are told and not followed.
+//! Gathers what the remote configuration requests: log lines are gathered; conditional rules are only reported.
 
 mod lines;
 pub(super) mod logs;

@@ -1,5 +1,5 @@
-//! What became of the rules that want more gathered while an alert fires. Who knows of alerts is a Prometheus, which is not asked: each
-//! rule is told with that.
+//! Reports the rules that request more data while an alert fires. They are never followed, since no Prometheus is queried for alerts;
+//! each rule is recorded with that reason.
 
 use futures::FutureExt;
 use serde_json::{Value, json};

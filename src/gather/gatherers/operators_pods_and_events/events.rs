@@ -1,4 +1,4 @@
-//! The events of a namespace since the last gathering, each with what matters of it.
+//! Gathers the events of a namespace since the last gathering, each reduced to its important fields.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ use super::super::super::lister::{self, Resource};
 use super::super::tell;
 
 const EVENTS: Resource = Resource { group: "", version: "v1", kind: "Event", plural: "events" };
-/// Events of a namespace that are kept, the newest: an event says up to a kilobyte.
+/// The most events of a namespace, the newest ones: an event takes up to a kilobyte.
 const MAX_EVENTS: usize = 5_000;
 
 pub(super) async fn keep(context: &Context, namespace: &str) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ pub(super) async fn keep(context: &Context, namespace: &str) -> Result<(), Failu
     context.json(format!("events/{namespace}"), json!({"items": items})).await
 }
 
-/// When it happened last. One that goes on says so in its series.
+/// Returns when the event happened last. Recurring events have that in their series.
 fn last(event: &Value) -> Option<Timestamp> {
     let times = ["/lastTimestamp", "/series/lastObservedTime", "/eventTime", "/metadata/creationTimestamp"];
     times.iter().find_map(|pointer| event.pointer(pointer)?.as_str()?.parse().ok())
@@ -53,7 +53,7 @@ fn compact(event: &Value, at: Timestamp) -> Value {
     })
 }
 
-/// The newest events, the oldest of them at hand.
+/// A bounded set of the newest events, with quick access to the oldest.
 #[derive(Default)]
 struct Newest {
     events: BinaryHeap<Reverse<(Timestamp, u64, String)>>,
@@ -71,7 +71,7 @@ impl Newest {
         }
     }
 
-    /// The oldest first.
+    /// Returns the events, the oldest first.
     fn into_items(self) -> Vec<Value> {
         let mut events: Vec<_> = self.events.into_iter().map(|Reverse(event)| event).collect();
         events.sort_unstable();

@@ -1,4 +1,4 @@
-//! The ends of the logs of containers: a hundred lines of each, or more where these hold a stack trace.
+//! Gathers the ends of container logs: a hundred lines of each, or more if they contain a stack trace.
 
 use std::time::Duration;
 
@@ -17,23 +17,23 @@ use super::super::pods::items;
 use super::super::{name, namespace, told};
 use super::trace::Traces;
 
-/// Lines of a log that are kept.
+/// The number of lines that are kept.
 const TAIL: i64 = 100;
-/// Lines in which the beginning of a stack trace is looked for.
+/// The number of lines that are searched for the beginning of a stack trace.
 const LONG_TAIL: i64 = 2_000;
-/// Bytes of all logs together: half of what an archive holds.
+/// The most bytes of all logs: half of an archive.
 const MAX_TOGETHER: usize = MAX_RECORDS / 2;
-/// Bytes of one log, however few there are.
+/// The most bytes of one log, even if there are few.
 const MAX_LOG: usize = 512 * 1024;
-/// Logs that are read: so many of them have room for some lines each.
+/// The most logs: with so many, there is still room for some lines of each.
 const MAX_LOGS: usize = 2_000;
-/// Logs that are read at once: an API server asks a node for each, and each may be held twice for a moment.
+/// Logs that are read at a time: for each, the API server sends a request to a node, and two copies may be in memory.
 const AT_ONCE: usize = 4;
-/// How long a node may send nothing.
+/// How long a node may send nothing before the log is given up.
 const SILENCE: Duration = Duration::from_secs(30);
 const BUFFER: usize = 16 * 1024;
 
-/// The logs that are wanted.
+/// The logs to gather.
 #[derive(Default)]
 pub(super) struct Logged {
     logs: Vec<Log>,
@@ -48,7 +48,7 @@ struct Log {
 }
 
 impl Logged {
-    /// Wants the logs of the containers of a pod, and with `previous` those of the starts before as well.
+    /// Adds the logs of the containers of a Pod, and with `previous` also those before their last restart.
     pub(super) fn add(&mut self, pod: &Value, previous: bool) {
         let containers = items(pod, "/spec/initContainers").chain(items(pod, "/spec/containers"));
         for container in containers.filter_map(|container| container.get("name")?.as_str()) {
@@ -94,7 +94,7 @@ async fn keep_one(context: &Context, log: Log, room: usize, traces: &Traces) -> 
     context.raw(format!("config/pod/{namespace}/logs/{pod}/{container}_{when}.log"), text).await
 }
 
-/// The last lines of a log, no more than `room` bytes. None where there is no log, which is told.
+/// Returns the last lines of a log, up to `room` bytes. None if there is no log, which is reported.
 async fn tail(context: &Context, log: &Log, lines: i64, room: usize) -> Result<Option<String>, Failure> {
     let Log { namespace, pod, container, previous } = log;
     let what = || format!("the log of container {container} of pod {namespace}/{pod}");
@@ -111,7 +111,7 @@ async fn tail(context: &Context, log: &Log, lines: i64, room: usize) -> Result<O
     let opened = timeout(SILENCE, pods.log_stream(pod, &params)).await.map_err(|_| silent())?;
     let mut source = match opened {
         Ok(source) => Box::pin(source),
-        // A container that has not begun, or no pod any more.
+        // The container has not started, or the Pod was deleted.
         Err(kube::Error::Api(status)) if matches!(status.code, 400 | 404) => {
             context.recorder.warn(format!("{} is not there: {}", what(), status.message));
             return Ok(None);
@@ -130,7 +130,7 @@ async fn tail(context: &Context, log: &Log, lines: i64, room: usize) -> Result<O
     }
 }
 
-/// The end of a text that comes in parts.
+/// The end of a text that arrives in parts.
 struct End {
     room: usize,
     text: Vec<u8>,
@@ -151,7 +151,7 @@ impl End {
         self.text.drain(..surplus);
     }
 
-    /// Whole lines.
+    /// Returns the end without a partial first line.
     fn into_text(mut self) -> String {
         self.shorten();
         let line = self.text.iter().position(|byte| *byte == b'\n').filter(|_| self.cut);

@@ -1,4 +1,4 @@
-//! What goes on around operators that are not well: in the namespaces that they relate to the pods that are not healthy, the ends of
+//! Gathers data about unhealthy operators: in the namespaces that they relate to, the unhealthy Pods, the ends of their
 //! logs, and the events since the last gathering.
 
 mod events;
@@ -30,7 +30,7 @@ pub(super) const ROW: Gatherer = Gatherer {
     }),
 };
 
-/// The namespaces of the operators so far that are not well.
+/// The namespaces of the unhealthy operators so far.
 struct Ailing {
     context: Context,
     namespaces: BTreeSet<String>,
@@ -63,7 +63,7 @@ async fn keep(context: &Context, namespaces: BTreeSet<String>) -> Result<(), Fai
     logs::keep(context, logged).await
 }
 
-/// Those of them that may be read.
+/// Returns those namespaces that may be read.
 fn readable(context: &Context, namespaces: BTreeSet<String>) -> Vec<String> {
     let (read, left): (Vec<_>, Vec<_>) = namespaces
         .into_iter()

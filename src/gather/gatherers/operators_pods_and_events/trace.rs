@@ -1,14 +1,14 @@
-//! Stack traces of Go programs in logs: found, and the log cut to what stands around the first.
+//! Finds stack traces of Go programs in logs, and cuts a log to the lines around the first one.
 
 use regex_automata::meta::Regex;
 
 use super::super::super::failure::Failure;
 
-/// Lines kept in front of a stack trace: what went wrong is said there.
+/// Lines kept before a stack trace, which usually say what went wrong.
 const BEFORE: usize = 20;
-/// Lines of a stack trace that are kept whole.
+/// The longest stack trace that is kept whole, in lines.
 const MAX_TRACE: usize = 40;
-/// Lines of a longer one that are kept at its beginning, counted from the first line kept, and at its end.
+/// Lines of a longer one that are kept at its beginning (from the first line kept) and at its end.
 const BEGINNING: usize = 35;
 const END: usize = 5;
 
@@ -26,7 +26,7 @@ impl Traces {
         self.0.is_match(log)
     }
 
-    /// The log from shortly before its first stack trace on; of traces that are long the middle is left out, and said to be.
+    /// Returns the log from shortly before its first stack trace on; the middle of long traces is replaced by a note.
     pub(super) fn around_first(&self, log: &str) -> String {
         let lines: Vec<&str> = log.lines().collect();
         let mut hits = lines.iter().enumerate().filter(|(_, line)| self.are_in(line)).map(|(at, _)| at);

@@ -1,4 +1,4 @@
-//! Which Helm charts are installed, in which version, and of how many objects of each resource.
+//! Gathers which Helm charts are installed, in which versions, and how many objects of each resource they have.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ const RESOURCES: [Resource; 5] = [
 ];
 const MANAGED: &str = "app.kubernetes.io/managed-by=Helm";
 const CHART: &str = "/metadata/labels/helm.sh~1chart";
-/// Charts that are told, a row for each namespace.
+/// The most charts that are recorded, one row per namespace.
 const MAX_CHARTS: usize = 10_000;
 
 async fn gather(context: Context) -> Result<(), Failure> {
@@ -104,7 +104,7 @@ impl Charts {
     }
 }
 
-/// Both are in one label with a dash between them, and either may have dashes; a version has a dot or is one of some words.
+/// Splits a label `NAME-VERSION`. Both may contain dashes; a version contains a dot or is one of a few words.
 fn name_and_version(chart: &str) -> Chart {
     let is_version = |text: &str| text.contains('.') || matches!(text, "latest" | "beta" | "alpha");
     match chart.rsplit_once('-') {

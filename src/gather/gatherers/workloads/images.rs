@@ -1,4 +1,4 @@
-//! What a cluster that keeps images knows of those that run: their layers, hashes of what they start and of where they come from.
+//! Gathers what the cluster's image registry knows of running images: their layers, and hashes of commands and origins.
 
 use std::time::Duration;
 
@@ -15,14 +15,14 @@ use super::shape::first;
 
 const IMAGES: Resource =
     Resource { group: "image.openshift.io", version: "v1", kind: "Image", plural: "images" };
-/// Images that are asked for at once.
+/// Images that are requested at a time.
 const AT_ONCE: usize = 4;
-/// For all of them: shapes are worth more than images, and are kept when this is over.
+/// The time limit for all images: the shapes of Pods matter more, and are kept when it is exceeded.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Of images whose origin has this in it the origin says nothing new.
+/// A substring of origins that add no information, those of the platform's own images.
 const OWN: &str = "redhat";
 
-/// What is known of images, by their digests. What cannot be read is told.
+/// Returns what is known of images, by digest. Read errors are reported.
 pub(super) async fn read(context: &Context, ids: Vec<String>) -> Map<String, Value> {
     let mut found = Map::new();
     if !lister::serves(context, IMAGES).await {
@@ -51,7 +51,7 @@ async fn one(context: &Context, id: String) -> (String, Result<Option<Value>, Fa
     (id, read.map(|image| image.as_ref().and_then(known)))
 }
 
-/// None for one whose layers are not known.
+/// Returns None for an image without known layers.
 fn known(image: &Value) -> Option<Value> {
     let layers: Vec<_> = items(image, "/dockerImageLayers").filter_map(|layer| layer.get("name")).collect();
     if layers.is_empty() {

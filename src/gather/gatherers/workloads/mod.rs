@@ -1,4 +1,4 @@
-//! What runs on a cluster without saying what it is called: Helm charts and shapes of pods by namespace, whose names are hashed.
+//! Gathers what runs on a cluster without revealing names: Helm charts and shapes of Pods by namespace, whose names are hashed.
 
 pub(super) mod helm_charts;
 mod images;

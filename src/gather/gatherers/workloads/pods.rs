@@ -1,4 +1,4 @@
-//! The shapes of the pods of each namespace, and how many pods have each. All pods are counted; of shapes there is a limit.
+//! Gathers the shapes of the Pods of each namespace, and how many Pods have each. All Pods are counted; the number of shapes is limited.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ pub(in super::super) const ROW: Gatherer = Gatherer {
     run: Run::Each(Shared::Pods, |context| begin(context).boxed()),
 };
 
-/// Shapes that are told, of all namespaces together.
+/// The most shapes of all namespaces together.
 const MAX_SHAPES: usize = 8_000;
 
 async fn begin(context: Context) -> Result<Box<dyn Look>, Failure> {
@@ -30,7 +30,7 @@ async fn begin(context: Context) -> Result<Box<dyn Look>, Failure> {
     Ok(Box::new(Counting { context, runtimes, workloads: Workloads::default() }))
 }
 
-/// What was counted so far.
+/// The counts so far.
 struct Counting {
     context: Context,
     runtimes: Runtimes,
@@ -86,7 +86,7 @@ struct Namespace {
     terminal: u64,
     ignored: u64,
     invalid: u64,
-    /// How many pods have each, in the order in which they came.
+    /// The number of Pods with each shape, in the order of their discovery.
     shapes: IndexMap<Shape, u64>,
 }
 

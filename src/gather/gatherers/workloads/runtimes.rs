@@ -1,5 +1,5 @@
-//! What runs in containers: the operating system of their images, language runtimes and servers with their versions. Nobody but an agent
-//! on the node can look into a container: where such agents run they are asked, and where none does that is told.
+//! Gathers what runs in containers: the operating systems of their images, language runtimes and servers with their versions. Only an
+//! agent on the node can look into a container: such agents are queried if they run; otherwise their absence is reported.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, SocketAddr};
@@ -29,20 +29,20 @@ use crate::telemetry::with_causes;
 
 const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural: "pods" };
 const AGENTS: &str = "app.kubernetes.io/name=insights-runtime-extractor";
-/// The ConfigMap with the authority of Services, and its key.
+/// The ConfigMap with the authority that signs the certificates of Services, and its key.
 const AUTHORITY: (&str, &str) = ("service-ca-bundle", "service-ca.crt");
-/// The Service whose certificate agents show, in their namespace.
+/// The Service in the agents' namespace whose certificate they present.
 const SERVICE: &str = "exporter";
-/// Agents that are asked at once.
+/// Agents that are queried at a time.
 const AT_ONCE: usize = 8;
-/// For one agent, which looks into some hundred containers.
+/// The time limit for one agent, which inspects some hundred containers.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// Largest answer of one: some hundred bytes for each of the 500 containers of a large node, and room.
+/// The largest response: some hundred bytes for each of the 500 containers of a large node, and room.
 const MAX_ANSWER: usize = 2 * 1024 * 1024;
-/// Parts of the software of one container that are told.
+/// The most software components of one container that are recorded.
 const MAX_PARTS: usize = 32;
 
-/// Why the agent of one node told nothing.
+/// Why the agent of a node has no result.
 #[derive(Debug, thiserror::Error)]
 enum AgentError {
     #[error("no answer within {} s", PATIENCE.as_secs())]
@@ -63,7 +63,7 @@ enum AgentError {
     Malformed(serde_json::Error),
 }
 
-/// Why it is not known what runs in containers.
+/// Why it is unknown what runs in containers.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unknown {
     #[error(
@@ -83,7 +83,7 @@ pub(super) enum Unknown {
     Agent { node: String, why: String },
 }
 
-/// What runs in a container, each as a hash.
+/// What runs in a container, as hashes.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Runtime {
@@ -110,16 +110,16 @@ struct Part {
     version: String,
 }
 
-/// What runs in the containers of a cluster, by their ids.
+/// What runs in the containers of a cluster, by container id.
 pub(super) type Runtimes = HashMap<String, Runtime>;
 
-/// An answer: namespaces, their pods, the ids of their containers.
+/// A response: namespaces, their Pods, and the ids of their containers.
 type Answer = BTreeMap<String, BTreeMap<String, BTreeMap<String, Runtime>>>;
 
-/// Asks the agents of a cluster, if there are any. What cannot be had is told.
+/// Queries the agents of a cluster, if there are any. Missing results are reported.
 ///
 /// # Errors
-/// When pods cannot be listed.
+/// When Pods cannot be listed.
 pub(super) async fn read(context: &Context) -> Result<Runtimes, Failure> {
     let Some(agents) = &context.agents else { return Ok(Runtimes::new()) };
     let addresses = running(context, agents).await?;
@@ -154,7 +154,7 @@ pub(super) async fn read(context: &Context) -> Result<Runtimes, Failure> {
     Ok(runtimes)
 }
 
-/// Addresses of agents by their nodes.
+/// Returns the addresses of agents by node.
 async fn running(context: &Context, agents: &Agents) -> Result<BTreeMap<String, String>, Failure> {
     let mut listing = lister::list_in(context, &agents.namespace, PODS).labelled(AGENTS);
     let mut addresses = BTreeMap::new();
@@ -167,7 +167,7 @@ async fn running(context: &Context, agents: &Agents) -> Result<BTreeMap<String, 
     Ok(addresses)
 }
 
-/// Ids of the containers that run, by their nodes.
+/// Returns the ids of running containers by node.
 async fn containers(context: &Context) -> Result<BTreeMap<String, BTreeSet<String>>, Failure> {
     let mut listing = lister::list(context, PODS);
     let mut nodes: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -185,7 +185,7 @@ async fn containers(context: &Context) -> Result<BTreeMap<String, BTreeSet<Strin
     Ok(nodes)
 }
 
-/// How agents are asked.
+/// The client for agents.
 struct Asking {
     agents: Agents,
     token: String,
@@ -199,7 +199,7 @@ impl Asking {
         let none = |why| Unknown::NoToken { path: agents.token.display().to_string(), why };
         let token = read.map_err(|error| none(Unreadable::into_io(error).to_string()))?;
         let token = token.trim().to_owned();
-        // Clients end the process over one that is not.
+        // The client would panic on an invalid header value.
         HeaderValue::from_str(&token).map_err(|_| none("it holds what no header may".to_owned()))?;
         let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), &agents.namespace);
         let map = maps.get_opt(AUTHORITY.0).await.ok().flatten();
@@ -225,7 +225,7 @@ impl Asking {
         let address: IpAddr = address.parse().map_err(|_| AgentError::MissingAddress)?;
         let url = format!("https://{}", SocketAddr::new(address, self.agents.port));
         let url = url.parse().map_err(|_| AgentError::InvalidUrl(url))?;
-        // The token goes to whoever shows the Service's certificate, and to nobody else at that address.
+        // The token is only sent to a server that presents the Service's certificate.
         let mut config = Config::new(url);
         config.root_cert = Some(self.authority.clone());
         config.tls_server_name = Some(format!("{SERVICE}.{}.svc.cluster.local", self.agents.namespace));
@@ -253,7 +253,7 @@ impl Asking {
 }
 
 impl Runtime {
-    /// An agent is to tell hashes: what is none becomes one here.
+    /// Hashes all values that are not hashes already, as those of agents should be.
     fn hashed(self) -> Self {
         let Self { os, os_version, kind, kind_version, kind_implementer, mut runtimes } = self;
         runtimes.truncate(MAX_PARTS);

@@ -1,5 +1,5 @@
-//! The shape of a pod: of each container the digest of its image, and hashes of what it runs. By these images that are public can be
-//! recognised, and nothing is told of others.
+//! Computes the shape of a Pod: for each container the digest of its image, and hashes of what it runs. Public images can be
+//! recognised by these, and nothing is revealed about others.
 
 use admit_apimachinery::pointer;
 use serde::Serialize;
@@ -26,19 +26,19 @@ pub(super) struct Container {
     command: Option<String>,
     #[serde(rename = "firstArg", skip_serializing_if = "Option::is_none")]
     argument: Option<String>,
-    /// Of a container that somebody could look into.
+    /// Only for containers that were inspected by an agent.
     #[serde(rename = "runtimeInfo", skip_serializing_if = "Option::is_none")]
     runtime: Option<Runtime>,
 }
 
-/// What a pod counts as.
+/// How a Pod is counted.
 #[derive(Debug, PartialEq)]
 pub(super) enum Counted {
-    /// It has ended.
+    /// The Pod has ended.
     Terminal,
-    /// Its status says too little.
+    /// Its status is incomplete.
     Ignored,
-    /// A container's image is not known.
+    /// The image of a container is unknown.
     Invalid,
     Shaped(Shape),
 }
@@ -94,7 +94,7 @@ fn containers(pod: &Value, runtimes: &Runtimes, spec: &str, status: &str) -> Opt
     each.collect()
 }
 
-/// The digest that a reference of an image names.
+/// Returns the digest in an image reference.
 fn digest(reference: &str) -> Option<String> {
     let digest = reference.rsplit_once('@').map_or(reference, |(_, digest)| digest);
     let (algorithm, value) = digest.split_once(':')?;
@@ -102,12 +102,12 @@ fn digest(reference: &str) -> Option<String> {
     (algorithm.starts_with("sha") && plain).then(|| digest.to_owned())
 }
 
-/// The hash of what stands first, without what may be somebody's own value.
+/// Returns the hash of the first word of the string at `pointer`, without what may be a user's value.
 pub(super) fn first(object: &Value, pointer: &str) -> Option<String> {
     object.pointer(pointer).and_then(Value::as_str).map(|text| hashed::short(word(text)))
 }
 
-/// The first word; of a flag its name, of a path its last part.
+/// Returns the first word; for a flag its name, for a path its last part.
 fn word(text: &str) -> &str {
     let word = text.split_whitespace().next().unwrap_or_default();
     let word = match (word.starts_with('-'), word.split_once('=')) {

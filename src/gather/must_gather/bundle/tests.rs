@@ -1,4 +1,4 @@
-//! Archives as `tar` reads them.
+//! Tests that archives are what `tar` expects.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use flate2::read::GzDecoder;
 
 use super::*;
 
-/// Kind and content of each entry.
+/// Returns type and contents of each entry.
 fn entries(archive: &[u8]) -> BTreeMap<String, (EntryType, Vec<u8>)> {
     let mut archive = tar::Archive::new(GzDecoder::new(archive));
     let entries = archive.entries().unwrap().map(|entry| {
@@ -46,7 +46,7 @@ fn a_folder_is_one_archive_of_its_name() {
     assert_eq!(entries["must-gather/proc"].0, EntryType::Symlink);
     assert!(!entries.keys().any(|name| name.contains("proc/")), "{:?}", entries.keys());
 
-    // As others read it.
+    // Unpacked by the tool tar.
     fs::write(dir.path().join("a.tar.gz"), &archive).unwrap();
     let unpacked = dir.path().join("unpacked");
     fs::create_dir(&unpacked).unwrap();

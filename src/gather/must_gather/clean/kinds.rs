@@ -1,14 +1,14 @@
-//! Which objects of Kubernetes a file holds, without holding them: of YAML the lines that say so, of JSON the fields.
+//! Finds which Kubernetes objects a file contains without loading it: reads only the relevant lines of YAML, or fields of JSON.
 //!
-//! INVARIANT: of a file that cannot be understood nobody claims that it holds nothing: it is [`Objects::Unclear`].
+//! INVARIANT: a file that cannot be understood is never reported as empty: it is [`Objects::Unclear`].
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
 use serde::Deserialize;
 
-/// Bytes of a line that say what it is.
+/// How many bytes of a line are inspected.
 const LINE: usize = 512;
-/// Objects of one file that are told from each other.
+/// The most objects of one file.
 const MAX_OBJECTS: usize = 1_000_000;
 
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
@@ -26,7 +26,7 @@ pub(super) enum Objects {
     Unclear,
 }
 
-/// A document of JSON: of what else it says nothing is kept.
+/// The relevant fields of a JSON document.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Document {
@@ -38,7 +38,7 @@ struct Document {
     items: Option<Vec<Object>>,
 }
 
-/// The objects of a file; those of lists as well.
+/// Returns the objects in a file, including the items of lists.
 pub(super) fn objects(from: &mut impl Read) -> io::Result<Objects> {
     let mut from = BufReader::with_capacity(64 * 1024, from);
     let first = loop {
@@ -67,10 +67,10 @@ fn of_json(from: impl Read) -> Objects {
     Objects::Known(found)
 }
 
-/// Goes through the lines: the fields of a document stand at its margin, those of an item of `items` behind the dash.
+/// Parses lines: the fields of a document begin in the first column, those of an item of `items` after the dash.
 fn of_yaml(mut from: impl io::BufRead) -> io::Result<Objects> {
     let (mut found, mut top, mut item) = (Vec::new(), Object::default(), Object::default());
-    // Columns of the fields of an item, once there is one.
+    // The column of the fields of an item, after the first item.
     let (mut in_items, mut column) = (false, None);
     let mut line = Vec::new();
     while next_line(&mut from, &mut line)? {
@@ -105,7 +105,7 @@ fn of_yaml(mut from: impl io::BufRead) -> io::Result<Objects> {
     Ok(Objects::Known(found))
 }
 
-/// The next line, of which no more than its beginning; whether there is one.
+/// Reads the beginning of the next line; returns whether there is one.
 fn next_line(from: &mut impl io::BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     let mut any = false;
@@ -165,7 +165,7 @@ mod tests {
                 "items:\n  - data: {}\n    kind: Secret\n  - kind: Pod\nkind: List\n",
                 vec!["List", "Pod", "Secret"],
             ),
-            // What an object only speaks of.
+            // Objects that are only referred to.
             ("kind: Event\ninvolvedObject:\n  kind: Secret\nitems: 1\n", vec!["Event"]),
             ("kind: Pod\nspec:\n  volumes:\n  - kind: Secret\n", vec!["Pod"]),
             (

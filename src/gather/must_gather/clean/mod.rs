@@ -1,12 +1,12 @@
-//! A folder as rules of obfuscation let it be shown: without what they leave out, and with what they replace, in paths and in
-//! contents; and a log of both, which shows none of it.
+//! Obfuscates a folder by rules: leaves out what they omit, and replaces what they hide, in paths and in contents. Writes a log
+//! of both that reveals nothing of it.
 //!
 //! ```text
 //! folder ──walk──► left out? ──no──► contents, a megabyte at a time ──► scratch file ──► Sink: an archive, or another folder
 //! ```
 //!
-//! What cannot be looked into is left out: archives in the folder, and what is no text. Compressed logs are looked into. One
-//! file at a time is on disk besides, and of no file more than some megabytes in memory.
+//! Files that cannot be inspected are left out: archives in the folder, and binary files. Compressed logs are unpacked. One
+//! file at a time is also on disk, and only some megabytes of it are in memory.
 
 mod kinds;
 mod omit;
@@ -31,23 +31,23 @@ use crate::gather::obfuscate::PatternError;
 use crate::gather::obfuscate::replace::{Counts, Replacer};
 use crate::gather::obfuscate::rules::Ruleset;
 
-/// The log of what was done, in the folder that results.
+/// The name of the log in the resulting folder.
 pub const LOG: &str = "obfuscation.log";
-/// Bytes of the log; what would come behind them is counted.
+/// The largest log in bytes; further entries are only counted.
 const MAX_LOG: usize = 8 * 1024 * 1024;
-/// Why a folder was not made showable. Then nothing of it may be shown.
+/// Why a folder was not obfuscated. No part of it may be published then.
 #[derive(Debug, thiserror::Error)]
 pub enum CleanError {
     #[error("{0}")]
     Pattern(#[from] PatternError),
-    /// Most likely a path that leads elsewhere than was meant.
+    /// The path is most likely wrong.
     #[error("the folder is empty")]
     Empty,
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// What was done.
+/// What was done to the folder.
 #[derive(Debug, Default)]
 pub struct Cleaned {
     pub files: u64,
@@ -55,7 +55,7 @@ pub struct Cleaned {
     pub replaced: Counts,
 }
 
-/// Rules that are ready to be followed, for one folder.
+/// Prepared rules for one folder.
 #[derive(Debug)]
 pub struct Cleaner {
     replacer: Replacer,
@@ -63,15 +63,15 @@ pub struct Cleaner {
     log: String,
     untold: u64,
     cleaned: Cleaned,
-    /// Paths that are taken in what results.
+    /// The paths that exist in the result.
     taken: BTreeSet<PathBuf>,
 }
 
 impl Cleaner {
-    /// `domains` are those of the cluster, for rules that name none.
+    /// Prepares `rules`; `domains` are those of the cluster, for rules that name none.
     ///
     /// # Errors
-    /// [`PatternError`] for a pattern that cannot be used.
+    /// [`PatternError`] for an invalid pattern.
     pub fn new(rules: &Ruleset, domains: &[String]) -> Result<Self, PatternError> {
         Ok(Self {
             replacer: Replacer::new(&rules.replace, domains)?,
@@ -83,10 +83,10 @@ impl Cleaner {
         })
     }
 
-    /// Hands `folder` to `sink` as the rules let it be. `scratch` is an empty file that nobody else uses.
+    /// Passes the obfuscated contents of `folder` to `sink`. `scratch` is an empty file that nobody else uses.
     ///
     /// # Errors
-    /// Whatever the sink or the scratch file fails with, or when `folder` is none.
+    /// The errors of the sink and the scratch file; and when `folder` is not a folder.
     pub fn clean(
         &mut self,
         folder: &Path,
@@ -94,32 +94,41 @@ impl Cleaner {
         sink: &mut impl Sink,
     ) -> Result<(), CleanError> {
         let folder = folder.canonicalize()?;
-        // The folder itself must be readable: an archive of nothing would look like one of an empty cluster.
+        // The folder itself must be readable: an empty archive would look like one of an empty cluster.
         let mut left = below(&folder, Path::new(""))?;
         if left.is_empty() {
             return Err(CleanError::Empty);
         }
         sink.folder(Path::new(""), &fs::symlink_metadata(&folder)?)?;
+        // Folders come first and links last, so that nothing is written through a link, whatever paths the rules make.
+        let (mut files, mut links) = (Vec::new(), Vec::new());
         while let Some((path, name)) = left.pop() {
             match fs::symlink_metadata(&path) {
                 Err(error) => self.leave_out(&name, error),
                 Ok(known) if known.is_dir() => {
                     let shown = self.shown(&name);
                     sink.folder(&shown, &known)?;
+                    self.taken.insert(shown);
                     match below(&path, &name) {
                         Ok(entries) => left.extend(entries),
                         Err(error) => self.leave_out(&name, error),
                     }
                 }
-                Ok(known) if known.is_symlink() => self.link(&path, &name, &known, sink)?,
-                Ok(known) if known.is_file() => self.file(&path, &name, scratch, sink)?,
+                Ok(known) if known.is_symlink() => links.push((path, name, known)),
+                Ok(known) if known.is_file() => files.push((path, name)),
                 Ok(_) => self.leave_out(&name, "neither file, folder nor link"),
             }
+        }
+        for (path, name) in files {
+            self.file(&path, &name, scratch, sink)?;
+        }
+        for (path, name, known) in links {
+            self.link(&path, &name, &known, sink)?;
         }
         self.conclude(scratch, sink)
     }
 
-    /// What was done; and the originals with what stands for them, which whoever gets the archive must not have.
+    /// Returns what was done, and the originals with their replacements, which receivers of the archive must not get.
     pub fn finish(self) -> (Cleaned, std::collections::BTreeMap<String, String>) {
         (self.cleaned, self.replacer.into_table())
     }
@@ -139,7 +148,7 @@ impl Cleaner {
         self.tell(format!("left out: {}: {reason}", shown.display()));
     }
 
-    /// A path as it may be shown. Whatever stands in it instead, it stays below the folder.
+    /// Returns the obfuscated form of a path, which stays below the folder whatever the replacement is.
     fn shown(&mut self, name: &Path) -> PathBuf {
         let replaced = self.replacer.path(&name.to_string_lossy());
         let parts = Path::new(&replaced).components();
@@ -151,7 +160,7 @@ impl Cleaner {
             .collect()
     }
 
-    /// The same of a file: no two have one path.
+    /// Returns the obfuscated form of a file's path, which is unique.
     fn shown_alone(&mut self, name: &Path) -> PathBuf {
         let shown = self.shown(name);
         let (mut alone, mut number) = (shown.clone(), 1_u32);
@@ -174,15 +183,20 @@ impl Cleaner {
             self.leave_out(name, "the rules leave out links");
             return Ok(());
         }
-        match fs::read_link(path) {
-            Err(error) => self.leave_out(name, error),
-            Ok(target) if target.is_absolute() => self.leave_out(name, "a link that leads out of the folder"),
-            Ok(target) => {
-                // A step upwards stays one.
-                let target = PathBuf::from(self.replacer.path(&target.to_string_lossy()));
-                let shown = self.shown_alone(name);
-                sink.link(&shown, known, &target)?;
+        let target = match fs::read_link(path) {
+            Ok(target) => PathBuf::from(self.replacer.path(&target.to_string_lossy())),
+            Err(error) => {
+                self.leave_out(name, error);
+                return Ok(());
             }
+        };
+        let shown = self.shown_alone(name);
+        let is_made = match within(&target, shown.components().count().saturating_sub(1)) {
+            Some(target) => sink.link(&shown, known, &target)?,
+            None => false,
+        };
+        if !is_made {
+            self.leave_out(name, "a link that leads out of the folder");
         }
         Ok(())
     }
@@ -244,7 +258,7 @@ impl Cleaner {
         Ok(())
     }
 
-    /// Why the rules leave a file out for the objects that it holds, if they do.
+    /// Returns why the rules omit a file because of its objects, if they do.
     fn held(&self, file: &mut File, form: Form, name: &Path) -> io::Result<Option<String>> {
         if !self.omission.looks_into(name) {
             return Ok(None);
@@ -257,7 +271,7 @@ impl Cleaner {
         Ok(self.omission.holds(name, &objects))
     }
 
-    /// Writes the file to `scratch` with what is replaced; what broke off the reading, if anything did.
+    /// Writes the file to `scratch` with replacements; returns the read error that ended it early, if any.
     fn rewrite(&mut self, file: File, form: Form, scratch: &mut File) -> io::Result<Option<io::Error>> {
         match form {
             Form::Text => text::rewrite(file, scratch, &mut self.replacer),
@@ -299,7 +313,7 @@ impl Cleaner {
     }
 }
 
-/// What a file is, or why it is not looked into.
+/// Returns the form of a file, or why it cannot be inspected.
 fn looked_at(file: &mut File) -> io::Result<Result<Form, &'static str>> {
     let outer = Head::read(file)?;
     let form = match outer.form() {
@@ -314,6 +328,26 @@ fn looked_at(file: &mut File) -> io::Result<Result<Form, &'static str>> {
         form => form,
     };
     Ok(form)
+}
+
+/// Returns a relative target with its steps upwards in front, or None if they lead out of a folder in which the link is
+/// `depth` levels below the root. A step upwards behind a name could start from wherever a link of that name leads.
+fn within(target: &Path, depth: usize) -> Option<PathBuf> {
+    let (mut up, mut names) = (0_usize, Vec::new());
+    for part in target.components() {
+        match part {
+            Component::Normal(name) => names.push(name),
+            Component::ParentDir if names.pop().is_none() => up += 1,
+            Component::ParentDir | Component::CurDir => {}
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    let mut within: PathBuf = std::iter::repeat_n("..", up).collect();
+    within.extend(names);
+    if within.as_os_str().is_empty() {
+        within.push(".");
+    }
+    (up <= depth).then_some(within)
 }
 
 #[cfg(test)]

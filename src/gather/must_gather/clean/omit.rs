@@ -1,4 +1,4 @@
-//! Which files rules leave out.
+//! Decides which files the rules omit.
 
 use std::path::{Component, Path};
 
@@ -8,9 +8,9 @@ use super::kinds::{Object, Objects};
 use crate::gather::obfuscate::PatternError;
 use crate::gather::obfuscate::rules::Omit;
 
-/// Endings of files that hold objects of Kubernetes.
+/// The suffixes of files that contain Kubernetes objects.
 const OBJECTS: [&str; 6] = [".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz"];
-/// The folder of a namespace's objects lies in this one.
+/// The folder that contains a folder per namespace.
 const NAMESPACES: &str = "namespaces";
 
 #[derive(Debug)]
@@ -38,25 +38,25 @@ impl Omission {
         Ok(Self { paths, kinds, links })
     }
 
-    /// Whether a file is left out for its path.
+    /// Whether the rules omit a file by its path.
     pub(super) fn names(&self, name: &Path) -> bool {
         self.paths.as_ref().is_some_and(|paths| paths.is_match(name.to_string_lossy().as_bytes()))
     }
 
-    /// Whether it depends on the objects that a file holds.
+    /// Whether the rules need to know the objects in a file.
     pub(super) fn looks_into(&self, name: &Path) -> bool {
         let name = name.to_string_lossy().to_ascii_lowercase();
         !self.kinds.is_empty() && OBJECTS.iter().any(|ending| name.ends_with(ending))
     }
 
-    /// Why a file with these objects is left out, if it is.
+    /// Returns why a file with these objects is omitted, if it is.
     pub(super) fn holds(&self, name: &Path, objects: &Objects) -> Option<String> {
         let Objects::Known(objects) = objects else {
             return Some("it cannot be told which objects it holds".to_owned());
         };
         let namespace = namespace(name);
         let left_out = |(kind, version, namespaces): &&(String, Option<String>, Vec<String>)| {
-            // Where it is not told which namespace it is of, it may be any.
+            // If the namespace is unknown, it may be any.
             let there =
                 namespaces.is_empty() || namespace.is_none_or(|of| namespaces.iter().any(|one| one == of));
             there && objects.iter().any(|object| is(object, kind, version.as_deref()))
@@ -65,7 +65,7 @@ impl Omission {
     }
 }
 
-/// Whether an object, or a list of such, is of a kind; of which version is asked only where both say.
+/// Whether an object, or a list of such objects, is of a kind; the version is compared only if both have one.
 fn is(object: &Object, kind: &str, version: Option<&str>) -> bool {
     let of_kind =
         object.kind.as_deref().is_some_and(|own| own == kind || own.strip_suffix("List") == Some(kind));
@@ -85,7 +85,7 @@ fn namespace(name: &Path) -> Option<&str> {
     parts.next()
 }
 
-/// A pattern of paths as one of text: `*` and `?` stay within a part, `[a-z]` and `[^a-z]` are one sign.
+/// Converts a glob to a regular expression: `*` and `?` stay within a path component, `[a-z]` and `[^a-z]` match one character.
 fn glob(pattern: &str) -> Result<String, PatternError> {
     let (mut out, mut signs) = ("^".to_owned(), pattern.chars());
     while let Some(sign) = signs.next() {

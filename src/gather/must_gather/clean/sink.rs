@@ -1,4 +1,4 @@
-//! Where a cleaned folder goes: into an archive, or into another folder.
+//! Defines where an obfuscated folder is written: into an archive, or into another folder.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read as _, Write};
@@ -11,23 +11,25 @@ use tar::{Builder, EntryType};
 
 use super::super::bundle::{EFFORT, header};
 
-/// Takes what a folder holds, one after the other; paths are below its root, which comes first.
+/// Receives the contents of a folder one after the other; paths are relative to its root, which comes first.
 pub trait Sink {
     /// # Errors
-    /// Whatever it writes to fails with.
+    /// The errors of the output.
     fn folder(&mut self, path: &Path, known: &Metadata) -> io::Result<()>;
+    /// Returns false, and writes nothing, if the link would stand below another one.
+    ///
     /// # Errors
-    /// Whatever it writes to fails with.
-    fn link(&mut self, path: &Path, known: &Metadata, target: &Path) -> io::Result<()>;
+    /// The errors of the output.
+    fn link(&mut self, path: &Path, known: &Metadata, target: &Path) -> io::Result<bool>;
     /// # Errors
-    /// Whatever it writes to fails with.
+    /// The errors of the output.
     fn file(&mut self, path: &Path, known: &Metadata, contents: &mut File, length: u64) -> io::Result<()>;
     /// # Errors
-    /// Whatever it writes to fails with.
+    /// The errors of the output.
     fn finish(&mut self) -> io::Result<()>;
 }
 
-/// A gzip-compressed tar with a folder as its root.
+/// Writes a gzip-compressed tar with a folder as its root.
 pub struct Archive<W: Write> {
     tar: Builder<GzEncoder<W>>,
     root: PathBuf,
@@ -48,13 +50,14 @@ impl<W: Write> Archive<W> {
 impl<W: Write> Sink for Archive<W> {
     fn folder(&mut self, path: &Path, known: &Metadata) -> io::Result<()> {
         let mut header = header(known, EntryType::Directory);
-        // Who unpacks it must be able to write into it.
+        // The owner must be able to write into the folder when unpacking.
         header.set_mode(known.permissions().mode() & 0o777 | 0o700);
         self.tar.append_data(&mut header, self.root.join(path), io::empty())
     }
 
-    fn link(&mut self, path: &Path, known: &Metadata, target: &Path) -> io::Result<()> {
-        self.tar.append_link(&mut header(known, EntryType::Symlink), self.root.join(path), target)
+    fn link(&mut self, path: &Path, known: &Metadata, target: &Path) -> io::Result<bool> {
+        self.tar.append_link(&mut header(known, EntryType::Symlink), self.root.join(path), target)?;
+        Ok(true)
     }
 
     fn file(&mut self, path: &Path, known: &Metadata, contents: &mut File, length: u64) -> io::Result<()> {
@@ -70,7 +73,7 @@ impl<W: Write> Sink for Archive<W> {
     }
 }
 
-/// A folder that is made here, and that must not be there yet.
+/// Writes a new folder, which must not exist yet.
 #[derive(Debug)]
 pub struct Folder(PathBuf);
 
@@ -83,18 +86,22 @@ impl Folder {
 impl Sink for Folder {
     fn folder(&mut self, path: &Path, _known: &Metadata) -> io::Result<()> {
         match DirBuilder::new().recursive(true).mode(0o700).create(self.0.join(path)) {
-            // Two folders may be shown under one path.
+            // Two folders may have the same obfuscated path.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             made => made,
         }
     }
 
-    fn link(&mut self, path: &Path, _known: &Metadata, target: &Path) -> io::Result<()> {
-        // A link to where nothing of the folder is would let a later file be written elsewhere.
-        let climbs =
-            target.components().filter(|part| matches!(part, std::path::Component::ParentDir)).count();
-        let deep = path.components().count().saturating_sub(1);
-        if climbs > deep { Ok(()) } else { symlink(target, self.made(path)?) }
+    fn link(&mut self, path: &Path, _known: &Metadata, target: &Path) -> io::Result<bool> {
+        let above = path.parent().unwrap_or(Path::new(""));
+        let path = self.made(path)?;
+        // Below another link, the steps upwards of this one would start elsewhere.
+        let is_below_folders =
+            path.parent().map(Path::canonicalize).transpose()? == Some(self.0.canonicalize()?.join(above));
+        if is_below_folders {
+            symlink(target, path)?;
+        }
+        Ok(is_below_folders)
     }
 
     fn file(&mut self, path: &Path, _known: &Metadata, contents: &mut File, length: u64) -> io::Result<()> {
@@ -115,7 +122,7 @@ impl Sink for Folder {
 }
 
 impl Folder {
-    /// The path, with the folders above it: a rule may have made one part several.
+    /// Returns the path after creating its parent folders: a replacement may contain slashes.
     fn made(&self, path: &Path) -> io::Result<PathBuf> {
         let path = self.0.join(path);
         if let Some(above) = path.parent() {

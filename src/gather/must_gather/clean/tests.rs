@@ -1,4 +1,4 @@
-//! Folders with what is to be hidden in every place where that can be, and what is left of them.
+//! Tests obfuscated folders: secrets are put in every possible place, and the results are compared.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -8,7 +8,7 @@ use super::*;
 
 const CANARY: &str = "canary-4716";
 
-/// A must-gather with what is to be hidden in every place where that can be.
+/// Creates a must-gather with something to hide in every possible place.
 fn gathered() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let put = |path: &str, text: &[u8]| {
@@ -58,7 +58,7 @@ fn cleaned(rules: &Ruleset, from: &Path) -> (tempfile::TempDir, Cleaned, BTreeMa
     (to, done, table)
 }
 
-/// Every file below a folder, with its bytes; compressed ones as they are inside.
+/// Returns every file below a folder with its contents, uncompressed.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let (mut left, mut found) = (vec![folder.to_owned()], BTreeMap::new());
     while let Some(path) = left.pop() {
@@ -96,7 +96,7 @@ fn nothing_that_is_to_be_hidden_is_left_anywhere() {
     }
     let text = |path: &str| String::from_utf8_lossy(&files[path]).into_owned();
     let node = "img/nodes/ip-x-ipv4-0000000001-x.domain0000000001.yaml";
-    // In the order of paths: the log comes first, in which the addresses are named first.
+    // Labels are numbered in the order of paths: the log, which names the addresses first, comes first.
     assert!(
         text(node).starts_with("kind: Node\naddress: x-ipv4-0000000001-x\nmac: x-mac-0000000001-x\n"),
         "{}",
@@ -126,7 +126,7 @@ fn nothing_that_is_to_be_hidden_is_left_anywhere() {
     assert_eq!(files.len(), 5, "{:?}", files.keys());
 }
 
-/// As an archive it is the same, under the name of its root.
+/// An archive has the same contents, below its root folder.
 #[test]
 fn an_archive_holds_what_a_folder_holds() {
     let from = gathered();
@@ -141,7 +141,7 @@ fn an_archive_holds_what_a_folder_holds() {
     assert_eq!(files(&unpacked.path().join("must-gather")), files(&to.path().join("out")));
 }
 
-/// Two files whose names differ in what is hidden alone, and a rule that would lead out of the folder.
+/// Two files whose names differ only in hidden parts, and a rule that would lead out of the folder.
 #[test]
 fn no_file_takes_the_place_of_another_or_leaves_the_folder() {
     let from = tempfile::tempdir().unwrap();
@@ -158,6 +158,53 @@ fn no_file_takes_the_place_of_another_or_leaves_the_folder() {
     let names: Vec<_> = files.keys().map(String::as_str).collect();
     assert_eq!(names, ["out/obfuscation.log", "out/up", "out/xxx.xxx.xxx.xxx", "out/xxx.xxx.xxx.xxx~2"]);
     assert_eq!(files["out/xxx.xxx.xxx.xxx"], b"10.0.0.1");
+}
+
+/// Links and folders whose names differ only in hidden parts, and links whose steps upwards begin where other links lead: whatever is
+/// made, none of them leads out of the folder, and nothing is lost without a word.
+#[test]
+fn no_link_leads_out_of_the_folder() {
+    let from = tempfile::tempdir().unwrap();
+    let below = |path: &str| from.path().join(path);
+    for (folder, link, target) in [
+        // Shown as a folder beside it is, of which the link would take the place.
+        ("a", "10.0.0.1", "."),
+        ("a/10.0.0.2", "out", "../.."),
+        // Inside, and outside once the link is there through which it leads.
+        ("b/c", "root", "../.."),
+        ("b/c", "out", "root/.."),
+        ("b/c", "far", "../../.."),
+        // Absolute by a rule.
+        ("d", "rule", "here"),
+        ("d", "fine", "../a/./x/../10.0.0.2"),
+    ] {
+        fs::create_dir_all(below(folder)).unwrap();
+        symlink(target, below(folder).join(link)).unwrap();
+    }
+    let rules = Ruleset::parse(
+        "config: {obfuscate: [{type: IP, target: FilePath}, {type: Keywords, target: FilePath, replacement: {here: /etc/passwd}}]}",
+    )
+    .unwrap();
+    let (to, ..) = cleaned(&rules, from.path());
+    let out = to.path().join("out").canonicalize().unwrap();
+    let files = files(&out);
+    let log = String::from_utf8_lossy(&files[LOG]).into_owned();
+    let links: BTreeMap<_, _> = files.iter().filter(|(name, _)| *name != LOG).collect();
+    for name in links.keys() {
+        let end = out.join(name).canonicalize().unwrap();
+        assert!(end.starts_with(&out), "{name} leads to {}", end.display());
+    }
+    let text =
+        |name: &str| links.get(&name.to_owned()).map(|target| String::from_utf8_lossy(target).into_owned());
+    assert_eq!(text("a/xxx.xxx.xxx.xxx~2").as_deref(), Some("."), "{links:?}");
+    assert_eq!(text("a/xxx.xxx.xxx.xxx/out").as_deref(), Some("../.."), "{links:?}");
+    assert_eq!(text("b/c/root").as_deref(), Some("../.."), "{links:?}");
+    assert_eq!(text("b/c/out").as_deref(), Some("."), "{links:?}");
+    assert_eq!(text("d/fine").as_deref(), Some("../a/xxx.xxx.xxx.xxx"), "{links:?}");
+    for left_out in ["b/c/far", "d/rule"] {
+        assert!(log.contains(&format!("left out: {left_out}: a link that leads out of the folder")), "{log}");
+    }
+    assert_eq!(links.len(), 5, "{links:?}");
 }
 
 #[test]

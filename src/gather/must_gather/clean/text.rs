@@ -1,15 +1,15 @@
-//! Files as text: what they are, and how they are gone through.
+//! Detects the form of files, and processes their text in chunks.
 
 use std::io::{self, Read, Write};
 
 use crate::gather::obfuscate::replace::Replacer;
 
-/// Bytes by which a file is known.
+/// How many bytes are read to detect the form of a file.
 const HEAD: usize = 8 * 1024;
-/// Bytes that are gone through at once.
+/// The size of a chunk in bytes.
 const CHUNK: usize = 1024 * 1024;
 
-/// How a file that can be looked into is written.
+/// The forms of files that can be inspected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Form {
     Text,
@@ -26,7 +26,7 @@ impl Head {
         Ok(Self(head))
     }
 
-    /// How it is to be gone through, or why it is not.
+    /// Returns the form of the file, or why it cannot be inspected.
     pub(super) fn form(&self) -> Result<Form, &'static str> {
         let begins = |magic: &[u8]| self.0.starts_with(magic);
         let tar = self.0.get(257..262) == Some(b"ustar");
@@ -44,10 +44,10 @@ impl Head {
     }
 }
 
-/// Copies `from` to `to` with what `replacer` replaces. Gives back what broke off the reading; all before it was written.
+/// Copies `from` to `to` with the replacements of `replacer`. Returns the read error that ended it early; all before was written.
 ///
 /// # Errors
-/// Whatever `to` fails with.
+/// The errors of `to`.
 pub(super) fn rewrite(
     mut from: impl Read,
     to: &mut impl Write,
@@ -71,8 +71,8 @@ pub(super) fn rewrite(
     }
 }
 
-/// Where `text` can be cut so that nothing that is looked for is cut: behind a line, else behind what no address, domain or word
-/// goes on through, else at its end.
+/// Returns where `text` can be cut without cutting a match: after a line, or else after a character that is not part of an address,
+/// domain or word, or else at its end.
 fn seam(text: &[u8]) -> usize {
     let behind = |at: usize| at + 1;
     let line = text.iter().rposition(|byte| *byte == b'\n').map(behind);
@@ -95,7 +95,7 @@ mod tests {
         out
     }
 
-    /// Wherever an address lies among the chunks, with lines and without.
+    /// Addresses at every position relative to the chunks, with and without lines.
     #[test]
     fn no_address_is_cut_in_two() {
         for separator in ["\n", ","] {

@@ -1,4 +1,4 @@
-//! The audit logs of API servers, by way of the nodes that they run on: a folder that the kubelet shows as a page of links.
+//! Collects the audit logs of API servers from their nodes: a kubelet serves the log folder as an HTML page of links.
 
 use http::Request;
 use k8s_openapi::api::core::v1::Node;
@@ -9,14 +9,14 @@ use tokio::fs::File;
 use super::logs::{Found, copy};
 use super::{CollectError, Run};
 
-/// The servers that keep audit logs, by the folder below `/var/log` of their node.
+/// The servers with audit logs: the names of their folders below `/var/log` of a node.
 const COMPONENTS: [&str; 4] = ["kube-apiserver", "openshift-apiserver", "oauth-apiserver", "oauth-server"];
-/// Labels of nodes that serve the API.
+/// The labels of control plane nodes.
 const LABELS: [&str; 2] = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
-/// What names of audit logs begin with.
+/// The prefix of audit log names.
 const AUDIT: &str = "audit";
 
-/// The nodes that serve the API, by name.
+/// Returns the names of the control plane nodes.
 pub(super) async fn nodes(run: &Run<'_>, found: &mut Found) -> Vec<String> {
     let nodes: Api<Node> = Api::all(run.client.clone());
     let mut names: Vec<String> = Vec::new();
@@ -57,7 +57,7 @@ async fn of_component(
     };
     let page = match page {
         Ok(page) => page,
-        // A server that does not run there.
+        // The server does not run on this node.
         Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
         Err(error) => {
             run.missed(format!("audit logs of {component} on {node}"), &error);
@@ -92,7 +92,7 @@ pub(super) fn get(path: &str) -> Result<Request<Vec<u8>>, kube::Error> {
     Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)
 }
 
-/// The files that a page of links names, of those that are audit logs: names as they are in a URL.
+/// Returns the audit logs among the links of a page, with names as in URLs.
 fn links(page: &str) -> Vec<&str> {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let links = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());

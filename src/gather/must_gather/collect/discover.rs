@@ -1,10 +1,10 @@
-//! Which kinds a server serves, in the version that it prefers.
+//! Discovers which kinds a server serves, in its preferred versions.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource;
 
 use super::{CollectError, Run};
 
-/// What must not be on disk anywhere: the names of these objects are what their owners log in with.
+/// Kinds that are never collected: their names are credentials.
 const NAMED_BY_SECRETS: [(&str, &str); 3] = [
     ("oauth.openshift.io", "oauthaccesstokens"),
     ("oauth.openshift.io", "oauthauthorizetokens"),
@@ -22,7 +22,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// The path of its list.
+    /// Returns the path of its list.
     pub(super) fn path(&self) -> String {
         match self.group.as_str() {
             "" => format!("/api/{}/{}", self.version, self.plural),
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// The folder of its group.
+    /// Returns the folder of its group.
     pub(super) fn folder(&self) -> &str {
         if self.group.is_empty() { "core" } else { &self.group }
     }
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// The kinds, and how many groups did not answer: one whose own server is down must not cost the others.
+/// The kinds, and how many groups did not answer: an aggregated API server that is down must not prevent the rest.
 pub(super) struct Discovered {
     pub(super) kinds: Vec<Kind>,
     pub(super) missed: u64,
@@ -76,7 +76,7 @@ fn listed(group: &str, version: &str, served: Vec<APIResource>) -> Vec<Kind> {
         resource.verbs.iter().any(|verb| verb == "list")
             && !resource.name.contains('/')
             && !NAMED_BY_SECRETS.contains(&(group, resource.name.as_str()))
-            // The same events, under another name.
+            // The same events are served in two groups.
             && (group, resource.name.as_str()) != ("events.k8s.io", "events")
     };
     let kind = |resource: APIResource| Kind {

@@ -1,4 +1,4 @@
-//! The files of a collection: below one folder, whatever a server calls its objects.
+//! Writes the files of a collection below one folder, whatever names a server sends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::CollectError;
 
-/// Longest name of a file or folder on the file systems there are, in bytes.
+/// The longest file name in bytes on common file systems.
 const MAX_NAME: usize = 255;
 
-/// The folder.
+/// The folder of the collection.
 pub(super) struct Folder(PathBuf);
 
 impl Folder {
@@ -17,19 +17,19 @@ impl Folder {
         Self(path.to_owned())
     }
 
-    /// The path of a file, whose parts may come from a server: none of them leads out of the folder.
+    /// Returns the path of a file. Its parts may come from a server: none of them leads out of the folder.
     pub(super) fn path(&self, parts: &[&str]) -> PathBuf {
         parts.iter().fold(self.0.clone(), |path, part| path.join(safe(part)))
     }
 
-    /// A new file, in place of one that was there.
+    /// Creates a file, replacing an existing one.
     pub(super) fn create(&self, parts: &[&str]) -> Result<(File, PathBuf), CollectError> {
         let path = self.path(parts);
         let created = self.folder_of(&path).and_then(|()| File::create(&path));
         created.map(|file| (file, path.clone())).map_err(|source| CollectError::Disk { path, source })
     }
 
-    /// A file to write at the end of, made where it is missing.
+    /// Opens a file for appending, creating it if it is missing.
     pub(super) fn go_on(&self, parts: &[&str]) -> Result<(File, PathBuf), CollectError> {
         let path = self.path(parts);
         let open = || OpenOptions::new().create(true).append(true).open(&path);
@@ -42,7 +42,7 @@ impl Folder {
         file.write_all(text.as_bytes()).map_err(|source| CollectError::Disk { path, source })
     }
 
-    /// Writes at the end of a file, which begins with `head`.
+    /// Appends text to a file, which begins with `head`.
     pub(super) fn append(&self, parts: &[&str], head: &str, text: &str) -> Result<(), CollectError> {
         let path = self.path(parts);
         let append = || {
@@ -61,8 +61,7 @@ impl Folder {
     }
 }
 
-/// A part of a path: names of objects may hold a colon or a percent sign, and no more than that; those of a server that lies
-/// hold anything.
+/// Makes a path component safe: names of objects may contain a colon or a percent sign, and those of a malicious server anything.
 fn safe(part: &str) -> String {
     let mut name: String = part.chars().map(|c| if c == '/' || c.is_control() { '_' } else { c }).collect();
     if name.is_empty() || name.bytes().all(|byte| byte == b'.') {

@@ -1,4 +1,4 @@
-//! The logs of pods: of each container what it writes, and what it wrote before it was started again.
+//! Collects the logs of Pods: the current log of each container, and that before its last restart.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,13 +15,13 @@ use tokio::time::timeout;
 
 use super::{CollectError, Run};
 
-/// Logs that are read at once: an API server asks a node for each.
+/// Logs that are read at a time: for each, the API server sends a request to a node.
 const AT_ONCE: usize = 8;
-/// How long a node may send nothing.
+/// How long a node may send nothing before a log is given up.
 pub(super) const SILENCE: Duration = Duration::from_secs(60);
 const BUFFER: usize = 64 * 1024;
 
-/// A pod, and which of its containers were started more than once.
+/// A Pod, and which of its containers were restarted.
 #[derive(Debug, PartialEq)]
 pub(super) struct Pod {
     namespace: String,
@@ -49,7 +49,7 @@ impl Pod {
     }
 }
 
-/// What was found.
+/// The number of logs, and of failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Found {
     pub(super) logs: u64,
@@ -95,7 +95,7 @@ pub(super) async fn collect(run: &Run<'_>, pods: Vec<Pod>) -> Result<Found, Coll
     Ok(found)
 }
 
-/// Whether there is such a log.
+/// Copies a log; returns whether it exists.
 async fn one(run: &Run<'_>, log: Log) -> Result<bool, CollectError> {
     let Log { namespace, pod, container, previous } = &log;
     let pods: Api<v1::Pod> = Api::namespaced(run.client.clone(), namespace);
@@ -125,7 +125,7 @@ async fn one(run: &Run<'_>, log: Log) -> Result<bool, CollectError> {
     copy(run, source, File::from_std(file), path, what).await
 }
 
-/// Copies a log as it comes; one that breaks off is kept as far as it came.
+/// Copies a log while it arrives; an incomplete one is kept.
 pub(super) async fn copy(
     run: &Run<'_>,
     source: impl futures::AsyncBufRead,

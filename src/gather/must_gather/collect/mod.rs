@@ -1,5 +1,5 @@
-//! Our own collector: every kind that a server serves, the logs of its pods, its audit logs where they are asked for, in the
-//! layout of must-gather images.
+//! Collects a must-gather without an image: every kind that a server serves, the logs of its Pods, and its audit logs on request, in
+//! the layout of must-gather images.
 //!
 //! ```text
 //! FOLDER/version, timestamp
@@ -10,8 +10,8 @@
 //!        audit_logs/COMPONENT/NODE-FILE
 //! ```
 //!
-//! Everything goes to disk as it comes: of lists a page is in memory, and of pages no more than some megabytes. What cannot be
-//! read is told and left out; a server that cannot be reached at all is an error.
+//! Everything is written to disk as it arrives: one page of a list is in memory, and it has only some megabytes. What cannot be
+//! read is reported and left out; a server that cannot be reached at all is an error.
 
 mod audit;
 mod discover;
@@ -31,13 +31,13 @@ use kube::Client;
 use self::files::Folder;
 use crate::telemetry::{Outside, Secrets, with_causes};
 
-/// What is collected, and where to.
+/// What to collect, and where to write it.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     pub folder: PathBuf,
-    /// Audit logs as well, of the nodes that serve the API.
+    /// Whether to collect audit logs from the control plane nodes.
     pub audit: bool,
-    /// Of logs only what is newer.
+    /// Only newer log lines are collected.
     pub since: Option<Timestamp>,
 }
 
@@ -54,17 +54,17 @@ pub enum CollectError {
     },
 }
 
-/// What was collected.
+/// The numbers of what was collected.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Collected {
     pub kinds: u64,
     pub objects: u64,
     pub logs: u64,
-    /// What could not be read; each was told.
+    /// The number of read errors; each was reported.
     pub missed: u64,
 }
 
-/// Where it is told what happens: a line each.
+/// Writes progress lines with timestamps.
 pub struct Teller {
     out: Mutex<Box<dyn Write + Send>>,
 }
@@ -83,13 +83,13 @@ impl Teller {
     fn tell(&self, line: impl Display) {
         let line = Outside::of(line.to_string(), &Secrets::default());
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-        // Who reads no more has not lost what is on disk.
+        // If the output is closed, the collection on disk is still useful.
         let _ = writeln!(out, "{} {line}", Timestamp::now().strftime("%FT%TZ"));
         let _ = out.flush();
     }
 }
 
-/// One collection under way.
+/// A running collection.
 struct Run<'r> {
     client: &'r Client,
     folder: Folder,
@@ -98,16 +98,16 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Tells of what is left out; whether it was.
+    /// Reports that something is left out because of an error.
     fn missed(&self, what: impl Display, error: &kube::Error) {
         self.teller.tell(format!("left out: {what}: {}", with_causes(error)));
     }
 }
 
-/// Collects.
+/// Runs the collection.
 ///
 /// # Errors
-/// [`CollectError`] when the server does not say what it serves, or the disk takes no more.
+/// [`CollectError`] when discovery fails, or a file cannot be written.
 pub async fn collect(client: &Client, wanted: &Wanted, teller: &Teller) -> Result<Collected, CollectError> {
     let folder = Folder::new(&wanted.folder);
     let run = Run { client, folder, since: wanted.since, teller };

@@ -1,4 +1,4 @@
-//! The objects of one kind, page by page, each to its file. Secrets lose what they hold, wherever it stands.
+//! Collects the objects of one kind, page by page, each into its file. Secrets lose their contents, wherever these are.
 
 use admit_apimachinery::yaml;
 use http::Request;
@@ -10,14 +10,14 @@ use super::discover::Kind;
 use super::logs::Pod;
 use super::{CollectError, Run};
 
-/// Objects of a first page: of the largest that a server stores, 30 MB.
+/// The objects of the first page: of the largest objects that servers store, 30 MB.
 const FIRST_PAGE: usize = 20;
-/// Bytes that a page should have. Larger ones save few requests, and cost their size.
+/// The intended size of a page in bytes. Larger pages save few requests, and take more memory.
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 const MAX_PAGE: usize = 500;
-/// Pages of one kind, for a server whose list never ends.
+/// The most pages of one kind, in case a server's list never ends.
 const MAX_PAGES: usize = 1_000_000;
-/// Where kubectl keeps what was applied: of a Secret, all that it holds.
+/// The annotation of `kubectl apply`, which has the whole contents of a Secret.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 #[derive(Deserialize)]
@@ -34,15 +34,15 @@ struct Listed {
     token: Option<String>,
 }
 
-/// What was found of a kind.
+/// The objects found of a kind.
 #[derive(Debug, PartialEq)]
 pub(super) struct Found {
     pub(super) objects: u64,
-    /// Whether that is all.
+    /// Whether the list is complete.
     pub(super) whole: bool,
 }
 
-/// Writes the objects of `kind`; those that are pods are added to `pods`.
+/// Writes the objects of `kind`; Pods are also added to `pods`.
 pub(super) async fn collect(run: &Run<'_>, kind: &Kind, pods: &mut Vec<Pod>) -> Result<Found, CollectError> {
     let mut found = Found { objects: 0, whole: false };
     let (mut limit, mut token) = (FIRST_PAGE, String::new());
@@ -130,7 +130,7 @@ fn write(
     run.folder.append(&parts, &head, &yaml::write(&Value::Array(vec![object])))
 }
 
-/// The object as it may be on disk: with its version and kind, which lists leave out.
+/// Prepares an object for disk: adds version and kind, which lists omit, and removes the contents of Secrets.
 fn shown(kind: &Kind, mut object: Map<String, Value>) -> Map<String, Value> {
     if kind.is("", "secrets") {
         object.remove("data");

@@ -1,7 +1,7 @@
-//! The logs of services that a node itself runs, by way of its kubelet: from its journal, for nodes that serve the API.
+//! Collects the logs of system services of control plane nodes from the journal, through their kubelets.
 //!
-//! Kubelets of Kubernetes answer a query for a service, those of OpenShift a file of that name; one that knows neither shows
-//! its folder of logs.
+//! Kubernetes' kubelets answer a query for a service, those of OpenShift serve a file of that name; kubelets with neither serve
+//! an HTML page of their log folder.
 
 use std::pin::Pin;
 
@@ -14,7 +14,7 @@ use super::audit::get;
 use super::logs::{Found, SILENCE, copy};
 use super::{CollectError, Run};
 
-/// Whose logs explain why a node does not do what it should.
+/// The services whose logs help to explain problems of a node.
 const SERVICES: [&str; 10] = [
     "kubelet",
     "crio",
@@ -30,7 +30,7 @@ const SERVICES: [&str; 10] = [
 
 type Source = Pin<Box<dyn AsyncBufRead + Send>>;
 
-/// Writes the logs of `nodes`, those of one service into one file.
+/// Writes the logs of `nodes`, one file for each service.
 pub(super) async fn collect(run: &Run<'_>, nodes: &[String]) -> Result<Found, CollectError> {
     let mut found = Found::default();
     for node in nodes {
@@ -46,7 +46,7 @@ pub(super) async fn collect(run: &Run<'_>, nodes: &[String]) -> Result<Found, Co
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    // What keeps one of them from being read keeps all of this node.
+                    // An error for one service applies to all services of this node.
                     run.missed(format!("logs of services on {node}"), &error);
                     found.missed += 1;
                     break;
@@ -57,7 +57,7 @@ pub(super) async fn collect(run: &Run<'_>, nodes: &[String]) -> Result<Found, Co
     Ok(found)
 }
 
-/// The log of a service; none where the node has none, or does not show it.
+/// Opens the log of a service; None if the node has none, or does not serve it.
 async fn open(run: &Run<'_>, node: &str, service: &str) -> Result<Option<Source>, kube::Error> {
     let logs = format!("/api/v1/nodes/{node}/proxy/logs");
     let since =

@@ -1,5 +1,5 @@
-//! How an upload by SFTP can fail, in words for the owner of the account. No text holds a password: what a server or a
-//! proxy said is an [`Outside`].
+//! Defines how an upload by SFTP can fail, in words for the owner of the account. No message contains a password: text of a server or
+//! a proxy is an [`Outside`].
 
 use std::io;
 use std::path::PathBuf;
@@ -97,7 +97,7 @@ impl From<TunnelError> for SftpError {
 }
 
 impl SftpError {
-    /// Whether the same may go well later.
+    /// Whether a later attempt may succeed.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::Proxy(error) => error.may_pass(),

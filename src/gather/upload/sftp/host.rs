@@ -1,4 +1,4 @@
-//! The host of an SFTP server, as users write it and as known_hosts has it.
+//! Converts the host of an SFTP server between the notations of users and of known_hosts.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::gather::tunnel::{Host, HostError};
 /// The port of SSH.
 const SSH: u16 = 22;
 
-/// As known_hosts has it: the port only where it is not that of SSH, and the name in brackets then.
+/// Returns the notation of known_hosts: in brackets with the port, unless that is the port of SSH.
 pub(super) fn known_as(host: &Host) -> String {
     let name = host.name().to_ascii_lowercase();
     if host.port() == SSH { name } else { format!("[{name}]:{}", host.port()) }
@@ -17,7 +17,7 @@ pub(super) fn known_as(host: &Host) -> String {
 impl FromStr for Host {
     type Err = SftpError;
 
-    /// As [`Host::parse`], with the port of SSH where none is named.
+    /// Parses like [`Host::parse`], with the port of SSH as the default.
     fn from_str(text: &str) -> Result<Self, SftpError> {
         Self::parse(text, SSH).map_err(|HostError(text)| SftpError::Host(text))
     }

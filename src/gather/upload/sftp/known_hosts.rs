@@ -1,8 +1,8 @@
-//! Which key is a server's: the text of a `known_hosts` file, read as OpenSSH reads it.
+//! Verifies host keys by a `known_hosts` file, which is parsed like OpenSSH does.
 //!
-//! Plain names with `*`, `?` and `!`, hashed names, names in brackets with a port. Keys are compared as bytes, so that no
-//! kind of key has to be known here. What is marked `@revoked` is refused wherever it is presented; a `@cert-authority` is
-//! named as what is not supported.
+//! It supports plain names with `*`, `?` and `!`, hashed names, and names in brackets with a port. Keys are compared as bytes, so that
+//! no key type needs to be known. Keys marked `@revoked` are rejected for every host; `@cert-authority` is reported as
+//! unsupported.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use ring::hmac;
 use super::host::known_as;
 use super::{Host, HostKeyError};
 
-/// What begins a hashed name.
+/// The prefix of a hashed name.
 const HASHED: &str = "|1|";
 
-/// Which host key is accepted.
+/// Which host keys are accepted.
 #[derive(Clone, Debug)]
 pub enum Trust {
     Known(KnownHosts),
-    /// Whoever answers is believed. For whom the operator said so, and with a warning at each connection.
+    /// Any key is accepted, if the operator configured that, with a warning at each connection.
     AcceptAny,
 }
 
@@ -40,7 +40,7 @@ struct Entry {
     line: usize,
     mark: Mark,
     hosts: String,
-    /// The key as it goes over the wire.
+    /// The key as sent by SSH.
     key: Vec<u8>,
 }
 
@@ -52,11 +52,11 @@ enum Mark {
 }
 
 impl KnownHosts {
-    /// Reads the text of a file.
+    /// Parses a known_hosts file.
     ///
     /// # Errors
-    /// [`HostKeyError::Line`] for a line that is neither an entry nor a comment: one that is passed over in silence would
-    /// be missed when the server is refused.
+    /// [`HostKeyError::Line`] for a line that is neither an entry nor a comment: if it was ignored, its key would be missing later
+    /// without an explanation.
     pub fn parse(text: &str) -> Result<Self, HostKeyError> {
         let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
         let entries = lines
@@ -65,10 +65,10 @@ impl KnownHosts {
         Ok(Self { entries: entries.collect::<Result<_, _>>()? })
     }
 
-    /// The kinds of the keys that are known of `host`, as SSH names them.
+    /// Returns the types of the known keys of `host`, by their SSH names.
     ///
     /// # Errors
-    /// [`HostKeyError`] where there is none, so that nothing has to be asked of the server.
+    /// [`HostKeyError`] if there is none, so that the server need not be contacted.
     pub(super) fn kinds(&self, host: &Host) -> Result<Vec<String>, HostKeyError> {
         let known = known_as(host);
         let of_host = |entry: &&Entry| matches(&entry.hosts, &known);
@@ -88,10 +88,10 @@ impl KnownHosts {
         }
     }
 
-    /// Whether `key`, as it came over the wire, is that of `host`; `presented` names it for people.
+    /// Checks that `key`, as sent by SSH, is a key of `host`; `presented` names it for people.
     ///
     /// # Errors
-    /// [`HostKeyError`] where it is not.
+    /// [`HostKeyError`] if it is not.
     pub(super) fn check(&self, host: &Host, key: &[u8], presented: &str) -> Result<(), HostKeyError> {
         let known = known_as(host);
         let of_host = || self.entries.iter().filter(|entry| matches(&entry.hosts, &known));
@@ -130,14 +130,14 @@ fn entry(line: usize, text: &str) -> Result<Entry, HostKeyError> {
     Ok(Entry { line, mark, hosts: hosts.to_owned(), key })
 }
 
-/// The kind of a key: what its bytes begin with, behind the length.
+/// Returns the type of a key: a string with its length at the beginning.
 fn kind(key: &[u8]) -> Option<String> {
     let (length, rest) = key.split_first_chunk::<4>()?;
     let kind = rest.get(..usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
     String::from_utf8(kind.to_vec()).ok()
 }
 
-/// Whether the hosts of an entry are those of `name`: one pattern holds, and none that is denied by `!`.
+/// Whether the hosts of an entry include `name`: some pattern matches, and none with `!`.
 fn matches(hosts: &str, name: &str) -> bool {
     if let Some(hashed) = hosts.strip_prefix(HASHED) {
         return hashed_is(hashed, name).unwrap_or(false);
@@ -153,7 +153,7 @@ fn matches(hosts: &str, name: &str) -> bool {
     found
 }
 
-/// `salt|hash`, both in base64: the HMAC of the name by SHA-1.
+/// Compares with `salt|hash`, both in base64: the HMAC-SHA-1 of the name.
 fn hashed_is(hashed: &str, name: &str) -> Option<bool> {
     let (salt, hash) = hashed.split_once('|')?;
     let (salt, hash) = (go::json::bytes(salt).ok()?, go::json::bytes(hash).ok()?);
@@ -161,10 +161,10 @@ fn hashed_is(hashed: &str, name: &str) -> Option<bool> {
     Some(hmac::verify(&key, name.as_bytes(), &hash).is_ok())
 }
 
-/// `*` for any characters, `?` for one, whatever their case. Time is bounded by the product of both lengths.
+/// Matches a glob ignoring case: `*` is any characters, `?` is one. Takes time proportional to the product of both lengths.
 fn like(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.to_ascii_lowercase().into_bytes(), name.as_bytes());
-    // Where the pattern's newest star stands, and how much of the name it has taken.
+    // The position of the last star in the pattern, and the position in the name that it extends to.
     let mut star: Option<(usize, usize)> = None;
     let (mut at, mut in_name) = (0, 0);
     while let Some(byte) = name.get(in_name) {

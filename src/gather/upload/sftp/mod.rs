@@ -1,13 +1,13 @@
-//! The client of an SFTP server: one archive, to the folder of a support case.
+//! Implements the SFTP client that uploads an archive to the folder of a support case.
 //!
 //! ```text
 //!  Host ─► tunnel (direct, or CONNECT by a proxy) ─► session (host key, then login) ─► transfer ─► Delivered
 //! ```
 //!
-//! Decides whom to trust (`known_hosts`), what is sent before trust (nothing but the names of algorithms), how a file
-//! gets its name (under a temporary one, renamed when it is whole), what a cut costs (what was not confirmed yet), and which
-//! failures may pass. Uses nothing of ours but `tunnel` and `telemetry`. Left to others:
-//! what the archive holds, and when it is sent.
+//! It decides which host keys to trust (`known_hosts`), what is sent before that (only the names of algorithms), how a file
+//! is named (temporarily, and renamed when it is complete), what is sent again after a disconnect (what was not confirmed), and which
+//! failures are temporary. It uses only `tunnel` and `telemetry` of this crate. The contents of the archive, and the time of the
+//! upload, are decided elsewhere.
 
 mod error;
 mod host;
@@ -32,7 +32,7 @@ pub use transfer::Delivered;
 
 use transfer::Sending;
 
-/// Who logs in. Shows itself to nobody.
+/// The login. `Debug` hides it.
 #[derive(Clone)]
 pub struct Credentials {
     pub username: String,
@@ -40,7 +40,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// What no text about this server may show.
+    /// Returns the secrets that no message about this server may contain.
     fn secrets(&self) -> Secrets {
         Secrets::of([self.password.as_str()])
     }
@@ -52,18 +52,18 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// How long each part of an upload may take, and how often what may pass is tried.
+/// The timeouts of the steps of an upload, and the number of retries.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// For one address to take a connection.
+    /// For a TCP connection to one address.
     pub connect: Duration,
-    /// For each answer up to the open subsystem: proxy, host key, login.
+    /// For each response until the subsystem is open: proxy, host key, login.
     pub handshake: Duration,
-    /// For a server that confirms nothing of what it was sent.
+    /// For a server that confirms nothing of what was sent.
     pub idle: Duration,
-    /// Attempts in a row that confirm nothing new, the first included.
+    /// The number of attempts in a row without progress, including the first.
     pub attempts: u32,
-    /// Wait before the second of them; doubled before each further one.
+    /// The wait before the second of them; doubled before each further one.
     pub wait: Duration,
 }
 
@@ -80,7 +80,7 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// That of a first look: three tries of seconds, since somebody waits for the answer.
+    /// Returns the settings of a preflight check: three attempts with short timeouts, since somebody waits for the answer.
     pub fn preflight() -> Self {
         Self {
             connect: Duration::from_secs(5),
@@ -92,26 +92,26 @@ impl Patience {
     }
 }
 
-/// Longest wait between attempts.
+/// The longest wait between attempts.
 const MAX_WAIT: Duration = Duration::from_mins(2);
 
-/// One server, and how to get in.
+/// A server, with the login and settings.
 #[derive(Clone, Debug)]
 pub struct Sftp {
     pub host: Host,
     pub credentials: Credentials,
     pub trust: Trust,
     pub proxy: Option<Proxy>,
-    /// PEM file of authorities to trust for a proxy that speaks TLS, besides the system's.
+    /// The PEM file of authorities to trust for a TLS proxy, besides the system's.
     pub proxy_ca: Option<PathBuf>,
     pub patience: Patience,
 }
 
 impl Sftp {
-    /// Looks whether an upload could begin: the server is reached, is the right one, takes the login and speaks SFTP.
+    /// Checks that an upload could begin: the server is reachable, has the right key, accepts the login and speaks SFTP.
     ///
     /// # Errors
-    /// The last attempt's [`SftpError`], in words that the owner of the account understands.
+    /// The last attempt's [`SftpError`], in words for the owner of the account.
     pub async fn preflight(&self) -> Result<(), SftpError> {
         let mut tries = Tries::of(self.patience);
         loop {
@@ -125,7 +125,7 @@ impl Sftp {
         }
     }
 
-    /// Sends the file `local` to be `remote`, again from where it broke off while that may pass.
+    /// Uploads the file `local` as `remote`; continues after temporary failures where it stopped.
     ///
     /// # Errors
     /// The last attempt's [`SftpError`].
@@ -144,8 +144,8 @@ impl Sftp {
         }
     }
 
-    /// A connection to the server, by its proxy where it has one. Whoever names the server has the password sent there, and is
-    /// asked no more about its address.
+    /// Connects to the server, through its proxy if it has one. Any address is permitted: whoever names the server also decides
+    /// that the password is sent there.
     async fn connect(&self) -> Result<Box<dyn Stream>, SftpError> {
         let Patience { connect, handshake, .. } = self.patience;
         let tls = || client_tls(self.proxy_ca.as_deref());
@@ -163,7 +163,7 @@ impl Sftp {
     }
 }
 
-/// Attempts in a row that came to nothing.
+/// Counts failed attempts in a row.
 struct Tries {
     patience: Patience,
     in_vain: u32,
@@ -175,7 +175,7 @@ impl Tries {
         Self { patience, in_vain: 0, wait: patience.wait }
     }
 
-    /// Waits for the next attempt, or gives the error back where there is none.
+    /// Waits for the next attempt, or returns the error if there is none.
     async fn again(&mut self, error: SftpError, progressed: bool) -> Result<(), SftpError> {
         if progressed {
             *self = Self::of(self.patience);

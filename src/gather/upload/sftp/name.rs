@@ -1,8 +1,8 @@
-//! What an archive is called on the server: the case in front, and a folder of the user for those of the house.
+//! Builds the name of an archive on the server: with the case as a prefix, and in a user's folder for internal users.
 
 use std::fmt;
 
-/// Longest case number, as the definition of a MustGather has it.
+/// The longest case number, by the CRD of MustGather.
 const MAX_CASE: usize = 128;
 
 #[derive(Debug, thiserror::Error, PartialEq)]
@@ -22,10 +22,10 @@ pub enum NameError {
 pub struct RemoteName(String);
 
 impl RemoteName {
-    /// `<case>_<local>`, in the folder `<internal user>` where one is given.
+    /// Creates `<case>_<local>`, in the folder `<internal user>` if one is given.
     ///
     /// # Errors
-    /// [`NameError`] for parts that would lead elsewhere.
+    /// [`NameError`] for parts that would lead to another folder.
     pub fn new(case: &str, local: &str, internal_user: Option<&str>) -> Result<Self, NameError> {
         let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         let first = case.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -48,7 +48,7 @@ impl RemoteName {
         &self.0
     }
 
-    /// What the file is called until it is whole.
+    /// Returns the temporary name of the incomplete file.
     pub(super) fn partial(&self) -> String {
         format!("{}.part", self.0)
     }

@@ -1,4 +1,4 @@
-//! A session with a server: whose key is checked before anything is told, a login by password, and the SFTP subsystem.
+//! Opens a session with a server: checks its host key before anything else, logs in with a password, and starts the SFTP subsystem.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -16,41 +16,41 @@ use super::host::known_as;
 use super::{Host, HostKeyError, Sftp, SftpError, Trust};
 use crate::telemetry::{Outside, Secrets};
 
-/// A rename that replaces what is there.
+/// The extension for a rename that replaces an existing file.
 pub(super) const POSIX_RENAME: &str = "posix-rename@openssh.com";
-/// Questions that a server may ask in the course of one login.
+/// The most prompts of a server in one login.
 const MAX_QUESTIONS: usize = 8;
-/// An answer of SFTP is awaited by progress, which this client measures itself: a write waits for all that were sent before.
+/// The library's timeout is disabled, because this client measures progress itself: a write waits for all earlier ones.
 const REQUEST_TIMEOUT: Duration = Duration::from_hours(24);
-/// How long a goodbye may take.
+/// The timeout for closing the session.
 const GOODBYE: Duration = Duration::from_secs(2);
-/// What is said in a goodbye: nothing.
+/// The empty text of the disconnect message.
 const NO_WORDS: &str = "";
 
 /// An open SFTP subsystem.
 pub(super) struct Session {
     pub(super) sftp: RawSftpSession,
-    /// Bytes that one write may hold.
+    /// The most bytes of one write.
     pub(super) chunk: usize,
-    /// Whether a rename may replace what is there.
+    /// Whether a rename may replace an existing file.
     pub(super) replaces: bool,
     pub(super) host: String,
     pub(super) secrets: Secrets,
     connection: Handle<Guard>,
 }
 
-/// Bytes of a write where the server does not say how many it takes, as every server must.
+/// The size of writes if the server states no limit; every server must accept it.
 const CHUNK: usize = 32 * 1024;
-/// Bytes of a write that no server gets more of.
+/// The largest size of writes.
 const MAX_CHUNK: usize = 255 * 1024;
 
 impl Session {
-    /// What a server said, or why it says nothing, without what it was told in confidence.
+    /// Returns a message of the server or about the connection, without secrets.
     pub(super) fn tell(&self, text: impl AsRef<[u8]>) -> Outside {
         Outside::of(text, &self.secrets)
     }
 
-    /// Says goodbye; a server that does not listen costs two seconds.
+    /// Closes the session; gives up after two seconds if the server does not respond.
     pub(super) async fn close(self) {
         let _ = self.sftp.close_session();
         let leaving = self.connection.disconnect(Disconnect::ByApplication, NO_WORDS, NO_WORDS);
@@ -58,7 +58,7 @@ impl Session {
     }
 }
 
-/// Judges the server's key, before anything else is said.
+/// Verifies the server's key before anything else is sent.
 struct Guard {
     host: Host,
     trust: Trust,
@@ -97,7 +97,7 @@ impl client::Handler for Guard {
     }
 }
 
-/// Opens the subsystem.
+/// Opens a session.
 pub(super) async fn open(sftp: &Sftp) -> Result<Session, SftpError> {
     let config = config(sftp)?;
     let stream = sftp.connect().await?;
@@ -127,7 +127,7 @@ pub(super) async fn open(sftp: &Sftp) -> Result<Session, SftpError> {
     opening.greet(RawSftpSession::new_with_config(channel.into_stream(), config), connection).await
 }
 
-/// What is offered: the kinds of keys that are known of the host alone, so that a server with several shows one of these.
+/// Returns the offered algorithms: only key types that are known for the host, so that a server with several presents one of these.
 fn config(sftp: &Sftp) -> Result<client::Config, SftpError> {
     let mut preferred = Preferred { cipher: ciphers(has_aes()), ..Preferred::DEFAULT };
     if let Trust::Known(known) = &sftp.trust {
@@ -135,7 +135,7 @@ fn config(sftp: &Sftp) -> Result<client::Config, SftpError> {
         let of_kind = |name: &str| kinds.iter().any(|kind| kind == name);
         let offered = preferred.key.iter().filter(|algorithm| match algorithm.as_str() {
             "rsa-sha2-256" | "rsa-sha2-512" => of_kind("ssh-rsa"),
-            // Of SHA-1.
+            // It uses SHA-1.
             "ssh-rsa" => false,
             name => of_kind(name),
         });
@@ -144,8 +144,8 @@ fn config(sftp: &Sftp) -> Result<client::Config, SftpError> {
     Ok(client::Config { preferred, ..client::Config::default() })
 }
 
-/// Ciphers, the fastest first: a server takes the first that it knows as well. Where processors have instructions for AES, and
-/// servers' have, AES-GCM costs both ends a fraction of ChaCha20; where this one has none, ChaCha20 is the faster one.
+/// Returns the ciphers, the fastest first: the server uses the first that it supports. With AES instructions on both ends, AES-GCM
+/// takes a fraction of the time of ChaCha20; without them here, ChaCha20 is faster.
 fn ciphers(has_aes: bool) -> Cow<'static, [cipher::Name]> {
     let usual = Preferred::DEFAULT.cipher;
     if !has_aes {
@@ -156,7 +156,7 @@ fn ciphers(has_aes: bool) -> Cow<'static, [cipher::Name]> {
     Cow::Owned(of_aes.into_iter().chain(others).collect())
 }
 
-/// Whether this processor has instructions for AES-GCM, which the cipher then uses.
+/// Whether this processor has the instructions that AES-GCM uses.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
 fn has_aes() -> bool {
     std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq")
@@ -172,7 +172,7 @@ fn has_aes() -> bool {
     false
 }
 
-/// A session that is not open yet.
+/// A session that is being opened.
 struct Opening<'s> {
     sftp: &'s Sftp,
     secrets: Secrets,
@@ -203,7 +203,7 @@ impl Opening<'_> {
         }
     }
 
-    /// Asks which methods there are, and uses the password by one of them.
+    /// Queries the authentication methods, and sends the password by one of them.
     async fn login(&self, connection: &mut Handle<Guard>) -> Result<(), SftpError> {
         let user = &self.sftp.credentials.username;
         let asked = self.within("login", connection.authenticate_none(user)).await?;
@@ -227,7 +227,7 @@ impl Opening<'_> {
         Err(self.refused(connection, &methods))
     }
 
-    /// Answers what is asked without an echo by the password; a server that asks for more than that is refused.
+    /// Answers prompts without echo with the password; a server with other prompts is an error.
     async fn answer_questions(&self, connection: &mut Handle<Guard>) -> Result<(), SftpError> {
         let user = self.sftp.credentials.username.clone();
         let starting = connection.authenticate_keyboard_interactive_start(user, None);
@@ -249,7 +249,7 @@ impl Opening<'_> {
         Err(self.refused(connection, &MethodSet::empty()))
     }
 
-    /// A login that was refused, unless the connection is gone: that looks the same.
+    /// Creates the error of a rejected login; a lost connection looks the same, and is told apart here.
     fn refused(&self, connection: &Handle<Guard>, methods: &MethodSet) -> SftpError {
         let takes = |kind| methods.contains(&kind);
         if connection.is_closed() {
@@ -262,10 +262,10 @@ impl Opening<'_> {
         SftpError::NoMethod(methods.iter().map(<&str>::from).collect::<Vec<_>>().join(", "))
     }
 
-    /// Agrees on the version, and learns what the server takes.
+    /// Negotiates the version, and reads the server's limits.
     async fn greet(&self, sftp: RawSftpSession, connection: Handle<Guard>) -> Result<Session, SftpError> {
         let within = self.sftp.patience.handshake;
-        // A subsystem that is configured and cannot be started accepts, and ends.
+        // A misconfigured subsystem accepts the request, and ends.
         let version = timeout(within, sftp.init()).await.map_err(|_| self.silent("greeting of SFTP"))?;
         let version = version.map_err(|_| SftpError::NoSubsystem)?;
         let mut chunk = CHUNK;

@@ -1,10 +1,10 @@
-//! One file, to a server: written under a temporary name by many writes at once, compared by size, then renamed.
+//! Transfers one file: writes it under a temporary name with pipelined writes, compares the size, then renames it.
 //!
-//! INVARIANT: nothing is taken for written that the server has not confirmed, and all before it as well. After a cut the rest
-//! is sent only where what the server has reads back equal; otherwise all of it is.
+//! INVARIANT: bytes count as written only if the server has confirmed them and all bytes before them. After a disconnect, only the
+//! rest is sent if the server's last bytes read back equal; otherwise the whole file is.
 //!
-//! A drop box takes files and shows nothing: no rename, no size, no content. There the file is written under its own name, and
-//! reported as delivered but not verified.
+//! Drop boxes accept files and permit nothing else: no rename, no size, no reading. There, the file is written under its final name,
+//! and reported as delivered but not verified.
 
 use std::fs::Metadata;
 use std::future::Future;
@@ -24,41 +24,41 @@ use tracing::{info, warn};
 use super::session::{POSIX_RENAME, Session};
 use super::{RemoteName, SftpError};
 
-/// Bytes that are sent and not confirmed, at most. Twice what a server of OpenSSH lets come at once, so that it never waits
-/// for this side; all that is held in memory of a file.
+/// The most bytes that are sent and not confirmed, which is all that is in memory of a file. It is twice the receive window of OpenSSH
+/// servers, so that they never wait for this side.
 const IN_FLIGHT: usize = 4 * 1024 * 1024;
-/// Bytes that have to read back equal before what follows them is sent after a cut.
+/// How many bytes must read back equal before the rest is sent after a disconnect.
 const COMPARED: u64 = 1024 * 1024;
-/// Bytes of one read.
+/// The number of bytes of one read.
 const READ: u32 = 32 * 1024;
 
 /// A file that is on the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Delivered {
-    /// Its path there.
+    /// Its path on the server.
     pub name: String,
     pub bytes: u64,
-    /// Whether the server said that it has as many bytes.
+    /// Whether the server reported the right size.
     pub verified: bool,
 }
 
-/// A file on its way, over as many connections as it takes.
+/// A file that is being sent, over one or more connections.
 pub(super) struct Sending {
     local: PathBuf,
     known: Metadata,
     remote: RemoteName,
-    /// Bytes from the start that a server has confirmed.
+    /// The number of bytes from the start that a server has confirmed.
     confirmed: u64,
-    /// Whether it was written to the end, so that only its name may be missing.
+    /// Whether it was written to the end, so that only the rename may be missing.
     whole: bool,
     in_place: Option<bool>,
 }
 
-/// Where an attempt goes on.
+/// Where an attempt continues.
 enum From {
-    /// Behind so many bytes.
+    /// After this number of bytes.
     Byte(u64),
-    /// It has its name already: the answer to the last rename was lost.
+    /// The file has its final name: the response to the last rename was lost.
     Named,
 }
 
@@ -105,7 +105,7 @@ impl Sending {
         };
         match remote.rename(&partial, self.remote.as_str()).await? {
             Ok(()) => Ok(self.delivered(verified)),
-            // Of names that exist it says another thing than of those that do not.
+            // A rename of an existing file is refused differently from one of a missing file.
             Err(status) if refuses(&status) => {
                 remote.remove(&partial).await;
                 self.in_place = Some(true);
@@ -118,7 +118,7 @@ impl Sending {
     async fn write_in_place(&mut self, remote: &Remote<'_>) -> Result<Delivered, SftpError> {
         info!(name = %self.remote, "the server lets nothing be renamed: the file is written in place");
         let name = self.remote.as_str().to_owned();
-        // What lies there cannot be told from another file, so that nothing of it is gone on from.
+        // Existing contents cannot be verified here, so all of the file is sent again.
         let verified = self.write(remote, &name, 0).await?;
         Ok(self.delivered(verified))
     }
@@ -127,7 +127,7 @@ impl Sending {
         Delivered { name: self.remote.to_string(), bytes: self.known.len(), verified }
     }
 
-    /// Where to go on: behind what was confirmed and reads back equal, else from the start.
+    /// Returns where to continue: after what was confirmed and reads back equal, or else from the start.
     async fn goes_on(&mut self, remote: &Remote<'_>, partial: &str) -> Result<From, SftpError> {
         if self.confirmed == 0 && !self.whole {
             return Ok(From::Byte(0));
@@ -167,7 +167,7 @@ impl Sending {
         opening.await.map_err(|error| self.unreadable(error))
     }
 
-    /// The bytes of the file from `first` up to `end`.
+    /// Reads the bytes of the local file from `first` up to `end`.
     async fn own(&self, first: u64, end: u64) -> Result<Vec<u8>, SftpError> {
         let mut file = self.open(first).await?;
         let mut bytes = vec![0; usize::try_from(end - first).unwrap_or(0)];
@@ -175,7 +175,7 @@ impl Sending {
         Ok(bytes)
     }
 
-    /// Writes the file from `start` on; whether the server then says that it has all of it.
+    /// Writes the file from `start` on; returns whether the server then reports the right size.
     async fn write(&mut self, remote: &Remote<'_>, name: &str, start: u64) -> Result<bool, SftpError> {
         self.confirmed = start;
         self.whole = false;
@@ -186,7 +186,7 @@ impl Sending {
         let opened = remote.ask(remote.session.sftp.open(name, flags, FileAttributes::empty())).await?;
         let handle = opened.map_err(|status| remote.refused("create", name, &status))?.handle;
         let written = match self.stream(remote, &handle, start).await? {
-            // Quotas are told at the end by some.
+            // Some servers report exceeded quotas only now.
             Ok(()) => remote.ask(remote.session.sftp.close(&*handle)).await?.map(drop),
             refused => refused,
         };
@@ -208,7 +208,7 @@ impl Sending {
         }
     }
 
-    /// Keeps as much under way as may be, and counts what is confirmed.
+    /// Keeps as many writes in flight as permitted, and counts confirmed bytes.
     async fn stream(
         &mut self,
         remote: &Remote<'_>,
@@ -239,19 +239,19 @@ impl Sending {
     }
 }
 
-/// Whether a server does not do what was asked, whatever it is asked for.
+/// Whether the status means that the server does not permit or support the operation at all.
 fn refuses(status: &Status) -> bool {
     matches!(status.status_code, StatusCode::PermissionDenied | StatusCode::OpUnsupported)
 }
 
-/// What is asked of a server.
+/// Sends requests to the server.
 struct Remote<'s> {
     session: &'s Session,
     idle: Duration,
 }
 
 impl Remote<'_> {
-    /// An answer, or the server's no. A server that says nothing, or is gone, is an error.
+    /// Returns a response, or the error status of the server. A timeout or a lost connection is an error.
     async fn ask<T>(
         &self,
         asking: impl Future<Output = Result<T, Trouble>>,
@@ -278,7 +278,7 @@ impl Remote<'_> {
         Ok(self.ask(self.session.sftp.stat(name)).await?.map(|found| found.attrs.size.unwrap_or(0)))
     }
 
-    /// The bytes of a file from `first` up to `end`; nothing where it cannot be read or is shorter.
+    /// Reads the bytes of a remote file from `first` up to `end`; None if it cannot be read or is shorter.
     async fn read(&self, name: &str, first: u64, end: u64) -> Result<Option<Vec<u8>>, SftpError> {
         let sftp = &self.session.sftp;
         let opened = self.ask(sftp.open(name, OpenFlags::READ, FileAttributes::empty())).await?;
@@ -293,12 +293,12 @@ impl Remote<'_> {
                 _ => break,
             }
         }
-        // What was read is there: whether it closes does not change that.
+        // The bytes were read, so an error while closing does not matter.
         let _ = self.ask(sftp.close(&*opened.handle)).await?;
         Ok((bytes.len() == wanted).then_some(bytes))
     }
 
-    /// Whether files may be renamed: asked with one that is not there, so that nothing is left behind where they may not.
+    /// Whether renaming is permitted: tries it with a missing file, so that nothing is left behind if it is not.
     async fn renames(&self, partial: &str) -> Result<bool, SftpError> {
         let asked = self.rename(&format!("{partial}.0"), &format!("{partial}.1")).await?;
         Ok(!asked.is_err_and(|status| refuses(&status)))
@@ -323,7 +323,7 @@ impl Remote<'_> {
         self.ask(asking).await
     }
 
-    /// Removes what is of no use; where that is refused it stays, and the error that is told says what it is.
+    /// Removes a useless file; if that fails, the error that is reported says what it is.
     async fn remove(&self, name: &str) {
         let _ = self.ask(self.session.sftp.remove(name)).await;
     }

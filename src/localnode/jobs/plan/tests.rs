@@ -1,10 +1,10 @@
-//! Jobs whose Pods have an index, and Jobs with policies, looked at once.
+//! Tests single syncs of Indexed Jobs, and of Jobs with policies.
 
 use serde_json::{Value, json};
 
 use super::*;
 
-/// `more` members of an object.
+/// Adds the members `more` to an object.
 fn with(mut object: Value, more: Value) -> Value {
     if let (Some(members), Value::Object(more)) = (object.as_object_mut(), more) {
         members.extend(more);
@@ -21,7 +21,7 @@ fn job(spec: Value, status: Value) -> Job {
     serde_json::from_value(job).unwrap()
 }
 
-/// A Pod of an index, named after it and its phase, with annotations.
+/// Creates a Pod of an index, named after it and its phase, with annotations.
 fn pod(index: usize, phase: &str, more: Value) -> Pod {
     let mut pod = json!({
         "metadata": {
@@ -48,7 +48,7 @@ fn at(text: &str) -> Timestamp {
     text.parse().unwrap()
 }
 
-/// A look at noon, with the usual wait after failures.
+/// Plans a sync at noon, with the default backoff.
 fn looked(job: &Job, pods: &[Pod]) -> Plan {
     plan(job, pods, at("2026-01-01T12:00:00Z"), Duration::from_secs(10))
 }
@@ -73,10 +73,10 @@ fn each_index_has_one_pod_until_it_succeeds() {
     let next = looked(&job(spec.clone(), status.clone()), &pods);
     assert_eq!(indexes(&next), [3, 4]);
     assert_eq!((next.status.completed_indexes.as_deref(), next.status.succeeded), (Some("0,2"), Some(2)));
-    // Of indexes the number is enough: no Pod that succeeded is named.
+    // Indexes are counted by number, so no succeeded Pod is listed.
     assert_eq!(next.status.uncounted_terminated_pods, Some(UncountedTerminatedPods::default()));
     assert_eq!(next.release, ["0-Succeeded", "2-Succeeded"]);
-    // What the status names is not asked for again once its Pods are gone.
+    // Indexes in the status are not created again once their Pods are gone.
     let mut later = status;
     later["completedIndexes"] = json!("0,2-4");
     let later = looked(&job(spec, later), &[pod(1, "Succeeded", NONE())]);
@@ -109,7 +109,7 @@ fn an_index_has_a_limit_of_its_own() {
     let status =
         json!({"startTime": "2026-01-01T11:00:00Z", "uncountedTerminatedPods": {}, "failedIndexes": ""});
 
-    // Five seconds after the failure five more are waited, and the Pod stays, because it tells of the failure.
+    // Five seconds of the backoff have passed, and the Pod stays, because it has the number of failures.
     let waiting = looked(&job(spec.clone(), status.clone()), &[&[failed()], &others[..]].concat());
     assert_eq!((indexes(&waiting), waiting.again), (vec![], Some(Duration::from_secs(5))));
     assert_eq!((waiting.release.len(), waiting.status.failed_indexes.as_deref()), (0, Some("")));
@@ -121,7 +121,7 @@ fn an_index_has_a_limit_of_its_own() {
         [New { index: Some(1), failures: Some(super::super::pods::Failures { counted: 1, ignored: 0 }) }]
     );
 
-    // Its second failure was the last one. The others go on, and then the Job fails.
+    // The second failure is the last. The other indexes continue, and then the Job fails.
     let second = || {
         let more = json!({"batch.kubernetes.io/job-index-failure-count": "1"});
         exited(pod(1, "Failed", more), 1, "2026-01-01T11:59:55Z")

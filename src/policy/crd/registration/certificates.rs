@@ -15,7 +15,7 @@ impl Definition {
     }
 }
 
-/// What is wrong with the bundle, which is PEM text in base64.
+/// Returns what is wrong with the bundle, which is base64-encoded PEM.
 pub(super) fn problem(bundle: &str) -> Option<&'static str> {
     let pem = go::json::bytes(bundle).unwrap_or_default();
     let pem = String::from_utf8_lossy(&pem);

@@ -1,4 +1,4 @@
-//! What the rules of a schema may cost by their estimates, each and together.
+//! Checks the estimated cost of a schema's rules against the limits, per rule and in total.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;

@@ -20,7 +20,7 @@ pub(super) fn validate(schema: &Schema, pruned: bool, path: &Path<'_>) -> FieldE
     walk.errors
 }
 
-/// Whether no default of a node and of what is below it has unknown fields.
+/// Whether no default of a node and its descendants has unknown fields.
 pub(super) fn are_pruned(schema: &Schema, is_resource: bool) -> bool {
     let known = schema.default.as_ref().is_none_or(|default| is_pruned(default, schema, is_resource));
     // Metadata is read by its own types.
@@ -45,11 +45,11 @@ struct Walk {
     budget: i64,
 }
 
-/// Where a node stands in the resource around it.
+/// The position of a node in the enclosing resource.
 struct At<'s> {
     resource: &'s Schema,
     inside_metadata: bool,
-    /// From the resource's root: a property, or none for an item.
+    /// The path from the resource's root: a property name, or `None` for an item.
     steps: Vec<Option<&'s str>>,
 }
 

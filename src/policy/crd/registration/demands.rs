@@ -1,29 +1,29 @@
-//! The checks that apply to a CRD: all of them to a new one.
+//! Lists the checks that are waived in some cases: for a CRD that replaces one that already fails them.
 
-/// Rules that are waived where the stored definition breaks them.
+/// Validation rules that are waived if the stored definition already violates them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Demands {
-    /// Every version has a schema; else served ones alone need one.
+    /// Every version needs a schema; else only served ones do.
     pub(super) schemas: bool,
-    /// Types are OpenAPI's.
+    /// Types must be those of OpenAPI.
     pub(super) types: bool,
     pub(super) structural: bool,
-    /// Defaults have no unknown fields.
+    /// Defaults must have no unknown fields.
     pub(super) pruned_defaults: bool,
-    /// Items of sets are scalars or atomic.
+    /// Items of sets must be scalars or atomic.
     pub(super) atomic_set_items: bool,
-    /// Items of sets and map lists are never null, keys of map lists always there.
+    /// Items of sets and map lists must not be nullable, keys of map lists must be required or have a default.
     pub(super) sound_items: bool,
-    /// A conversion webhook speaks a version that the server does.
+    /// A conversion webhook must support a review version that the server supports.
     pub(super) review_versions: bool,
-    /// The certificates of a conversion webhook can be read. Nobody asks before objects exist.
+    /// The CA bundle of a conversion webhook must be readable. Not checked on creation.
     pub(super) ca_bundle: bool,
-    /// `preserveUnknownFields` may not be true.
+    /// `preserveUnknownFields` must not be true.
     pub(super) pruning: bool,
 }
 
 impl Demands {
-    /// Those of a creation.
+    /// The checks of a creation, which does not look at the CA bundle.
     pub(super) const ALL: Self = Self {
         schemas: true,
         types: true,

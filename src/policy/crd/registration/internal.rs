@@ -111,7 +111,7 @@ const SELECTABLE_FIELD: [Field; 1] = [("JSONPath", "jsonPath", Form::Text)];
 
 const WARNING: Field = ("DeprecationWarning", "deprecationWarning", Form::Any);
 
-/// What the versions have in common stands elsewhere in the internal form, and is printed as not set.
+/// What all versions have in common is at another place of the internal form, and is printed as not set here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hoisted {
     pub(super) schema: bool,

@@ -1,8 +1,8 @@
 //! Validates a CRD as the API server does before it stores one, with the same messages (apiextensions
 //! `pkg/apis/apiextensions/validation`).
 //!
-//! A schema that all versions share is at the top of the API server's internal form, and so are the paths of its
-//! errors: with one version they start at `spec.validation.openAPIV3Schema`.
+//! The API server moves a schema that all versions share to the top level of its internal form, and reports errors there: with a single
+//! version, paths start at `spec.validation.openAPIV3Schema`.
 
 mod certificates;
 mod conversion;
@@ -32,8 +32,8 @@ use super::definition::{API_APPROVED, Definition, Names, Scope, Version};
 use crate::read::path::Path;
 use crate::schema::metadata;
 
-/// Everything for which a definition would be refused: a new one, or one that replaces another. `manifest` is what the
-/// definition was read from.
+/// Lists everything for which a definition would be rejected, either a new one or an update of another. `manifest` is the document that
+/// the definition was parsed from.
 pub(super) fn validate(
     manifest: &Value,
     definition: &Definition,
@@ -224,7 +224,7 @@ fn stored_versions(definition: &Definition, replaced: Option<&Definition>, error
     }
 }
 
-/// Groups of the Kubernetes project ask for a link to the review of the API, or for the admission that there was none.
+/// Groups of the Kubernetes project require a link to the API review, or a note that there was none.
 fn api_approval(definition: &Definition, errors: &mut FieldErrors) {
     let at = format!("metadata.annotations[{API_APPROVED}]");
     match definition.approval() {

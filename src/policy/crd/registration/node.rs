@@ -1,5 +1,5 @@
-//! The nodes of a schema, each with what its ancestors say about it: how often its rules can run, and where the type of its
-//! values comes from.
+//! Describes each node of a schema with what its ancestors imply: how often its rules can run, and where the type of its values is
+//! declared.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -13,21 +13,21 @@ use crate::crd::rules::decl;
 use crate::read::path::Path;
 use crate::schema::{Rule, Schema, SchemaType};
 
-/// A node of the schema with what its ancestors say about it.
+/// A node of the schema, with what its ancestors imply for it.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     pub(super) schema: &'a Schema,
     pub(super) path: &'a Path<'a>,
     pub(super) root: bool,
-    /// Why a default may not be set; none where it may.
+    /// Why a default is not allowed; None where it is.
     pub(super) no_default: Option<&'a str>,
     /// Within the metadata of a resource.
     pub(super) inside_metadata: bool,
-    /// The highest node above whose old values cannot be told apart.
+    /// The highest ancestor whose old values cannot be correlated.
     pub(super) uncorrelatable: Option<&'a Path<'a>>,
-    /// Where the type of its values comes from.
+    /// Where the type of its values is declared.
     pub(super) typing: Typing<'a>,
-    /// How often rules here can run, or none where their cost is not asked for.
+    /// How often rules here can run; None where their cost is not limited.
     pub(super) scope: Option<Scope>,
 }
 
@@ -35,10 +35,10 @@ pub(super) struct Node<'a> {
 pub(super) struct Context<'c> {
     pub(super) demands: &'c Demands,
     pub(super) stored: &'c StoredExpressions,
-    /// The schema is the one that was stored, so that no rule is refused for its cost.
+    /// Whether the schema equals the stored one, so that no rule is rejected for its cost.
     pub(super) unchanged: bool,
     pub(super) costs: TotalCost,
-    /// Those of the whole definition so far.
+    /// The patterns of the whole definition so far.
     pub(super) patterns: &'c RefCell<PatternSum>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// How often a rule of a node can run on one object; none where nothing bounds it.
+/// How often a rule of a node can run on one object; unlimited if no bound is declared.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope {
     pub(super) cardinality: Option<u64>,
@@ -87,7 +87,7 @@ impl Scope {
     }
 }
 
-/// Where the type of a node's values comes from: below a node with rules, from the type of the node above.
+/// Where the type of a node's values is declared: below a node with rules, by the type of that node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Typing<'a> {
     /// No node above has rules: its own schema.
@@ -101,12 +101,12 @@ pub(super) enum Typing<'a> {
 }
 
 impl<'a> Typing<'a> {
-    /// Of a property of a node of this typing, and of all else that is no element.
+    /// Returns the typing of a property, and of every other child that is no element.
     pub(super) fn of_property(self, node: &Node<'a>, property: &'a Schema) -> Self {
         self.below(node, |_| Some(property))
     }
 
-    /// Of its items and additional properties, whichever of them makes the elements of its type.
+    /// Returns the typing of items or additional properties, whichever are the elements of the type.
     pub(super) fn of_element(self, node: &Node<'a>) -> Self {
         self.below(node, decl::element)
     }
@@ -122,7 +122,7 @@ impl<'a> Typing<'a> {
     }
 }
 
-/// How many values the nodes right below a node can have for each of its own; none where nothing bounds it.
+/// Returns how many values the children of a node can have for each of its own; None if unlimited.
 pub(crate) fn occurrences(schema: &Schema) -> Option<u64> {
     let factor = match &schema.schema_type {
         Some(SchemaType::Object) if schema.additional_properties.is_some() => schema.checks.max_properties,

@@ -121,7 +121,7 @@ impl Node<'_> {
         }
     }
 
-    /// Rules under logical keywords are refused elsewhere; nothing is compiled there.
+    /// Rules under logical keywords are rejected elsewhere, so nothing is compiled here.
     fn logical(&self, found: &mut Found, cx: &mut Context<'_>) {
         let checks = &self.schema.checks;
         if let Some(not) = &checks.not {
@@ -139,7 +139,7 @@ impl Node<'_> {
         }
     }
 
-    /// Mistakes are told also where no schema may be.
+    /// Errors are reported even where a schema is not allowed at all.
     fn within_unsupported(&self, found: &mut Found, cx: &mut Context<'_>) {
         let mut validate = |schema: &Schema, path: &Path<'_>| {
             found.append(Node { scope: None, ..self.below(schema, path) }.validate(cx));
@@ -165,7 +165,7 @@ impl Node<'_> {
         let path = self.path.child("items");
         let mut child = self.below(items, &path);
         child.typing = self.typing.of_element(self);
-        // Items of other lists cannot be told apart.
+        // Items of other lists cannot be correlated.
         if self.schema.list_type != Some(ListType::Map) {
             child.uncorrelatable = self.uncorrelatable.or(Some(self.path));
         }

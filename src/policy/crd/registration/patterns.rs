@@ -11,10 +11,10 @@ use crate::deadline::checkpoint;
 use crate::read::path::Path;
 use crate::schema::{Schema, Unsupported};
 
-/// The first pattern that there is no room for. Those after it are not compiled, nor may anything else do it. The API server has
-/// no such limit; there, as here without it, 400 patterns that fit into one definition take gigabytes.
+/// Adds an error for the first pattern that exceeds the memory limit. Later ones are not compiled, here or elsewhere. The API server
+/// has no such limit; without one, 400 patterns that fit into one definition take gigabytes, there as here.
 ///
-/// Answers those that are compiled, so that the patterns of rules count with them.
+/// Returns the compiled patterns, so that those of rules count together with them.
 pub(super) fn validate(definition: &Definition, errors: &mut FieldErrors) -> PatternSum {
     let mut sum = Sum(PatternSum::default());
     let (spec, validation) = (Path::Root("spec"), Path::Root("spec.validation"));

@@ -1,12 +1,12 @@
-//! What is demanded of the update of a CRD: checks that the stored one would already fail are skipped, so that CRDs from
-//! before a check existed stay editable (`ValidateCustomResourceDefinitionUpdate`).
+//! Relaxes the checks on the update of a CRD: those that the stored one already fails are skipped, so that CRDs from before a check
+//! existed stay editable (`ValidateCustomResourceDefinitionUpdate`).
 
 use super::demands::Demands;
 use super::{conversion, defaults, lists, structural};
 use crate::crd::definition::Definition;
 use crate::schema::{Schema, SchemaType};
 
-/// Those of a creation, or of the update of `replaced`.
+/// Returns the checks for a creation, or for the update of `replaced`.
 pub(super) fn demands(definition: &Definition, replaced: Option<&Definition>) -> Demands {
     let Some(old) = replaced else { return Demands::ALL };
     let none_has = |broken: &dyn Fn(&Schema) -> bool| {

@@ -1,4 +1,5 @@
-//! Validates `x-kubernetes-validations` at registration: their texts, whether they compile, and their estimated cost.
+//! Validates `x-kubernetes-validations` at registration: that the fields are set correctly, the expressions compile, and the estimated
+//! cost is within the limit.
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;
@@ -14,7 +15,7 @@ use crate::read::path::Path;
 use crate::release;
 use crate::schema::{Reason, Rule, Schema};
 
-/// What is wrong with the texts of the node's rules.
+/// Checks the string fields of the node's rules.
 pub(super) fn texts(node: &Node<'_>, errors: &mut FieldErrors) {
     let at = node.path.child("x-kubernetes-validations");
     for (i, rule) in node.schema.rules.iter().enumerate() {
@@ -56,7 +57,7 @@ fn rule_texts(rule: &Rule, schema: &Schema, path: &Path<'_>, errors: &mut FieldE
     if has_line_break(field_path) {
         errors.push(FieldError::invalid(at, field_path, "must not contain line breaks"));
     }
-    // Where a schema cannot be read as structural, nothing is known of its paths.
+    // If a schema cannot be parsed as structural, its paths are unknown.
     if !has_unsupported(schema)
         && field_path::resolve(field_path, schema, field_path::Subscripts::Allowed).is_err()
     {

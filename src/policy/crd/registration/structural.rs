@@ -1,5 +1,5 @@
-//! Checks that a schema is structural: every field has one type, given outside of `allOf`/`anyOf`/`oneOf`/`not`, and
-//! what stands inside of these only restricts values (apiextensions `pkg/apiserver/schema/{validation,complete}.go`).
+//! Checks that a schema is structural: every field has one type, given outside of `allOf`/`anyOf`/`oneOf`/`not`, and inside of these
+//! are only value validations (apiextensions `pkg/apiserver/schema/{validation,complete}.go`).
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
@@ -7,7 +7,7 @@ use admit_apimachinery::findings::FieldErrors;
 use crate::read::path::Path;
 use crate::schema::{AdditionalProperties, Checks, Schema, SchemaType};
 
-/// All violations, sorted by their text.
+/// Returns all violations, sorted by their text.
 pub(super) fn validate(schema: &Schema, path: &Path<'_>) -> FieldErrors {
     let mut walk = Walk { errors: FieldErrors::default() };
     walk.invariants(schema, Level::Root, path);
@@ -262,7 +262,7 @@ impl Walk {
     }
 }
 
-/// Where a schema spells out `x-kubernetes-int-or-string` as two alternatives of a type each, which is let pass.
+/// Where a schema spells out `x-kubernetes-int-or-string` as two alternatives of one type each, which is allowed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum IntOrStringForm {
     None,
@@ -285,7 +285,7 @@ impl IntOrStringForm {
 fn is_int_or_string(alternatives: &[Schema]) -> bool {
     let says_only = |schema: &Schema, schema_type: SchemaType| {
         let mut rest = schema.clone();
-        // What lets nothing more in says nothing here, as in the API server.
+        // As in the API server, `additionalProperties: false` is ignored here.
         rest.additional_properties.take_if(|more| *more == AdditionalProperties::Allowed(false));
         rest == Schema { schema_type: Some(schema_type), ..Schema::default() }
     };
@@ -293,7 +293,7 @@ fn is_int_or_string(alternatives: &[Schema]) -> bool {
     says_only(first, SchemaType::Integer) && says_only(second, SchemaType::String)
 }
 
-/// Whether metadata at the root says nothing beyond checks of `name` and `generateName`.
+/// Whether metadata at the root constrains only `name` and `generateName`.
 fn restricts_names_only(metadata: &Schema) -> bool {
     let mut rest = metadata.clone();
     if rest.properties.keys().all(|name| matches!(&**name, "name" | "generateName")) {

@@ -251,12 +251,12 @@ fn deprecation(version: &Version, path: &Path<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// The status of an object is checked on its own then, so that nothing at the root may say something about both.
+/// With a status subresource the status is validated alone, so nothing at the root may constrain both.
 fn root_with_status(schema: &Schema, shown: BadValue, path: &Path<'_>, errors: &mut FieldErrors) {
     const ALLOWED: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
                            MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties \
                            ExternalDocs Example XPreserveUnknownFields XValidations]";
-    // Fields are looked at in the order of their declaration, and the first mistake is told alone.
+    // Fields are checked in the order of declaration, and only the first error is reported.
     let before_type = [Unsupported::Id, Unsupported::MetaSchema, Unsupported::Ref];
     let is_before_type = schema.unsupported.iter().any(|keyword| before_type.contains(keyword));
     if let Some(other) = schema

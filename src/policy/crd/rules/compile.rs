@@ -1,4 +1,4 @@
-//! Compiles one validation rule, with the API server's messages where it does not compile.
+//! Compiles one validation rule, and reports errors with the API server's messages.
 
 use std::sync::{Arc, OnceLock};
 
@@ -45,7 +45,7 @@ pub struct CompiledRule {
     pub message: Option<Result<Compiled, RuleError>>,
     /// Whether the expression names `oldSelf`.
     pub uses_old_self: bool,
-    /// `fieldPath` as error messages print it; none where it is empty or leads nowhere.
+    /// `fieldPath` as error messages print it; None where it is empty or invalid.
     pub field_path: Option<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct Compiled {
 }
 
 impl RuleEnv {
-    /// For a node of this type.
+    /// Creates the environment for rules of a node of this type.
     #[must_use]
     pub fn new(decl: &Arc<DeclType>) -> Self {
         let each = decl.min_serialized_size.saturating_add(1);
@@ -68,7 +68,7 @@ impl RuleEnv {
         Self { ty: decl.cel_type(), sizes, max_cardinality, decl, known_by }
     }
 
-    /// How often data of this type can occur in one request, where nothing else bounds it.
+    /// Returns how often data of this type can occur in one request, unless something else limits it.
     #[must_use]
     pub const fn max_cardinality(&self) -> u64 {
         self.max_cardinality
@@ -87,10 +87,10 @@ impl RuleEnv {
             .with_variables([("self", self.ty.clone()), ("oldSelf", old)])
     }
 
-    /// Checks a rule of a node, as one that is stored, without making a program of it.
+    /// Checks a stored rule of a node, without compiling it to a program.
     ///
     /// # Errors
-    /// What the API server says of it.
+    /// The error that the API server reports for it.
     pub fn checked(&self, rule: &Rule) -> Result<Checked, RuleError> {
         check(&self.env(rule, Mode::Stored), &rule.rule, &Type::Bool).map_err(RuleError::Rule)
     }

@@ -1,5 +1,5 @@
-//! Converts a schema to the CEL types that rules are checked against, with the sizes from which their cost is
-//! estimated (apiserver `pkg/cel/common/schemas.go`).
+//! Converts a schema to the CEL types against which rules are checked, with the size limits for cost estimates (apiserver
+//! `pkg/cel/common/schemas.go`).
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type, escape_property};
 use crate::release;
 use crate::schema::{self, Checks, Schema, SchemaType};
 
-/// Bytes of the largest request, which bounds what no schema bounds.
+/// The size of the largest request in bytes, the limit for what no schema limits.
 pub(crate) const MAX_REQUEST_SIZE: i64 = 3 * 1024 * 1024;
 
 /// The name that the type of a node has in messages; a server appends a number that changes with every compilation.
@@ -28,7 +28,7 @@ pub(crate) fn element(schema: &Schema) -> Option<&Schema> {
     }
 }
 
-/// The CEL type of a node whose rules are compiled; none where expressions cannot access the node.
+/// The CEL type of a node whose rules are compiled; None where expressions cannot access the node.
 #[must_use]
 pub fn decl_type(schema: &Schema, resource_root: bool) -> Option<Arc<DeclType>> {
     named(schema, resource_root, ROOT_NAME)
@@ -75,7 +75,7 @@ fn node(schema: &Schema, resource_root: bool, name: &str) -> Option<DeclType> {
 /// What a string may hold when nothing else bounds it; its quotes count too.
 const LONGEST_STRING: i64 = MAX_REQUEST_SIZE.saturating_sub(2);
 
-/// A length in code points as the most bytes it can stand for.
+/// Converts a length in code points to the maximum number of bytes.
 fn in_bytes(length: i64) -> i64 {
     length.max(0).saturating_mul(4)
 }
@@ -116,7 +116,7 @@ fn map(schema: &Schema, entry: &Schema, name: &str) -> Option<DeclType> {
     Some(sized(schema, DeclKind::Map { key: Arc::new(key), value: Arc::new(value) }, max, 2))
 }
 
-/// How many elements of a least size fit into a request, each with some bytes around it.
+/// Returns how many elements of a minimum size fit into a request, with `around` bytes in between.
 fn fitting(min_size: u64, around: i64) -> i64 {
     let each = i64::try_from(min_size).unwrap_or(i64::MAX).saturating_add(around);
     LONGEST_STRING.checked_div(each).unwrap_or(0)
@@ -170,7 +170,7 @@ fn string(schema: &Schema) -> DeclType {
 /// The longest name of an object, which has a suffix where it was generated.
 const LONGEST_NAME: i64 = 253;
 
-/// A part of the name, as long as the schema says or a name can be.
+/// Returns the schema of `name` or `generateName`, with the length limit of the given schema or of object names.
 fn name_of(schema: &Schema, part: &str) -> Schema {
     let text = Schema { schema_type: Some(SchemaType::String), ..Schema::default() };
     if !release::bounds_names() {

@@ -1,4 +1,4 @@
-//! Walks a new object, beside its old one, and evaluates every rule whose node has data.
+//! Walks a new object together with its old one, and evaluates every rule whose node is present.
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;
@@ -43,7 +43,7 @@ pub struct Recorder<'a> {
 pub struct Limits<'a> {
     /// All rules of an object together.
     pub budget: i64,
-    /// One evaluation of one expression.
+    /// The cost limit of one evaluation of one expression.
     pub per_call: u64,
     /// Asked now and then whether to stop.
     pub expired: Option<&'a dyn Fn() -> bool>,
@@ -71,7 +71,7 @@ pub struct Findings {
     pub forgiven: FieldErrors,
     /// What is left of the budget; negative when evaluation was stopped.
     pub remaining: i64,
-    /// The time was over, which the last error says.
+    /// Whether time ran out, which the last error says.
     pub interrupted: bool,
 }
 
@@ -225,7 +225,7 @@ impl<'a> Walk<'a> {
         if self.findings.remaining <= 0 {
             return self.out_of_budget(place, path);
         }
-        // Where no rule is about change, messages do not see what was there before either.
+        // If no rule of the node uses `oldSelf`, message expressions do not see the old value either.
         let sees_old = place.rules.rules.iter().any(|placed| placed.compiled.uses_old_self);
         let old = place.old.filter(|_| sees_old);
         let variables = NodeVariables::new(self.arena, place.new, old, place.rules.decl.as_deref());
@@ -240,7 +240,7 @@ impl<'a> Walk<'a> {
                 }
             };
             let optional = rule.optional_old_self == Some(true);
-            // A transition rule needs something to come from, unless it asks whether there is.
+            // A transition rule needs an old value, unless `optionalOldSelf` is set.
             if compiled.uses_old_self && place.old.is_none() && !optional {
                 continue;
             }
@@ -331,7 +331,7 @@ impl<'a> Walk<'a> {
         place: &Place<'_>,
         path: &Path<'_>,
     ) -> Result<(), Stopped> {
-        // As upstream, the rules that follow are asked, each of which finds the same within its first rounds.
+        // As upstream, the following rules are still evaluated; each is interrupted in its first iterations.
         self.findings.interrupted |= *error == EvalError::Interrupted;
         let over_limit = *error == EvalError::CostLimitExceeded;
         self.fail(place, path, || {
@@ -361,11 +361,11 @@ impl<'a> Walk<'a> {
         path: &Path<'_>,
     ) -> Result<(), Stopped> {
         let PlacedRule { rule, compiled, path: _ } = placed;
-        // What did not change is let pass, unless the rule is about change.
+        // Ratcheting tolerates violations by unchanged values, except of transition rules.
         let forgiven = !compiled.uses_old_self && place.ratchet.forgives();
         let list = if forgiven { &mut self.findings.forgiven } else { &mut self.findings.errors };
         if list.is_full() {
-            // Its message would be made for nobody.
+            // Nobody would see its message.
             list.count_one();
             return Ok(());
         }
@@ -393,7 +393,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Pays for a message expression; the text of the error that ends everything when it cost too much.
+    /// Charges for a message expression; returns the error that ends the evaluation if the budget is exceeded.
     fn message_over_limit(&mut self, rule: &Rule, result: &Result<Value<'_>, EvalError>) -> Option<String> {
         match i64::try_from(self.cx.cost()) {
             Ok(cost) if cost <= self.findings.remaining => {

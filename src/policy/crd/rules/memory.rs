@@ -1,9 +1,8 @@
-//! What the expressions and patterns of definitions were compiled to, for whoever compiles nearly the same definition again and
-//! again: an editor does with each key. What is remembered is what compiling it once more would come to, so that nobody sees
-//! the difference but in time.
+//! Caches compiled expressions and patterns of definitions for callers that compile nearly the same definition repeatedly, as an editor
+//! does on each keystroke. The results are the same as without the cache; only the time differs.
 //!
-//! Compilation is at the bottom of many ways of reading a definition, none of which has to know of this: the memory lies at hand
-//! while [`remembering`] works.
+//! Many functions that read a definition compile it, so the cache is not passed as an argument: it is thread-local while
+//! [`remembering`] runs.
 
 use std::cell::RefCell;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -14,10 +13,10 @@ use admit_cel::{DeclKind, DeclType, KnownPattern, PatternSum, Program, Version};
 use super::problem::ExpressionProblem;
 use crate::recent::Recent;
 
-/// Bytes of half of what is remembered of expressions, by a guess, and of patterns.
+/// The maximum size of half of the cache, in bytes: of expressions (estimated), and of patterns.
 const MAX_EXPRESSIONS: usize = 48 << 20;
 const MAX_PATTERNS: usize = 4 << 20;
-/// What an expression takes beside its text, for each byte of it, and for each node of the type of `self`.
+/// The estimated size of an expression: fixed, per byte of its text, and per node of the type of `self`.
 const PER_EXPRESSION: usize = 1_000;
 const PER_BYTE: usize = 50;
 const PER_NODE: usize = 150;
@@ -28,7 +27,7 @@ thread_local! {
     static AT_HAND: RefCell<Option<Memory>> = const { RefCell::new(None) };
 }
 
-/// What was compiled before, within bounds: what was of no use for long is forgotten.
+/// A bounded cache of compiled expressions and patterns; the least recently used entries are dropped.
 ///
 /// ```
 /// use admit_policy::crd::CompiledCrd;
@@ -69,18 +68,18 @@ impl Default for Memory {
 }
 
 impl Memory {
-    /// How often something did not have to be compiled.
+    /// Returns the number of cache hits.
     #[must_use]
     pub const fn recalled(&self) -> u64 {
         self.recalled
     }
 }
 
-/// Works with `memory` at hand: definitions that are compiled on this thread meanwhile use it, and add to it.
+/// Runs `work` with the cache `memory`: definitions compiled on this thread meanwhile use it and add to it.
 ///
 /// [`Memory`] has an example.
 pub fn remembering<T>(memory: &mut Memory, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was at hand before, however the work ended.
+    /// Restores the previous cache, however the work ends.
     struct Before<'m>(&'m mut Memory, Option<Memory>);
     impl Drop for Before<'_> {
         fn drop(&mut self) {
@@ -92,7 +91,7 @@ pub fn remembering<T>(memory: &mut Memory, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The type of `self`, with what tells it from others at once.
+/// The type of `self`, with a hash for fast comparison.
 #[derive(Clone, Debug)]
 pub(super) struct SelfType {
     decl: Arc<DeclType>,
@@ -106,7 +105,7 @@ impl SelfType {
     }
 }
 
-/// As deep as schemas nest.
+/// Counts the nodes of a type; the recursion is as deep as schemas nest.
 fn nodes(decl: &DeclType) -> usize {
     let below = match &decl.kind {
         DeclKind::Scalar(_) | DeclKind::Date => 0,
@@ -119,7 +118,7 @@ fn nodes(decl: &DeclType) -> usize {
     below.saturating_add(1)
 }
 
-/// All that decides what comes of an expression.
+/// Everything that determines the result of compiling an expression.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub(super) of: SelfType,
@@ -159,17 +158,17 @@ impl Hash for Key {
     }
 }
 
-/// What came of an expression.
+/// The result of compiling an expression.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) uses_old_self: bool,
-    /// With its greatest static cost.
+    /// The program with its maximum estimated cost.
     pub(super) made: Result<(Program, u64), ExpressionProblem>,
     /// The patterns that count with it.
     pub(super) patterns: Vec<KnownPattern>,
 }
 
-/// What came of an expression when it was compiled before, else of `work`. The patterns of it count in `patterns` either way.
+/// Returns the cached result for an expression, or else the result of `work`. Its patterns count in `patterns` either way.
 pub(super) fn expression(
     key: impl FnOnce() -> Key,
     patterns: &mut PatternSum,
@@ -188,7 +187,7 @@ pub(super) fn expression(
     }
     let (mut known, seen) = patterns.watching(work);
     known.patterns = seen;
-    // Whether there is room for a pattern depends on the others.
+    // Whether a pattern fits the limit depends on the other patterns.
     if !matches!(known.made, Err(ExpressionProblem::Program(_))) {
         let weight = key.weight();
         AT_HAND.with_borrow_mut(|memory| {
@@ -200,7 +199,7 @@ pub(super) fn expression(
     known
 }
 
-/// Does `work`, which compiles the pattern `text`, and finds it in `patterns` where it was compiled before.
+/// Runs `work`, which compiles the pattern `text`; a cached one is put into `patterns` first.
 pub(in crate::crd) fn pattern<T>(
     text: &str,
     patterns: &mut PatternSum,

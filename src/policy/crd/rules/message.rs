@@ -7,7 +7,7 @@ use crate::schema::Rule;
 /// Bytes that the result of a message expression may have.
 const MAX_RESULT: usize = 5 * 1024;
 
-/// The rule as runtime errors name it: by its message, else by its text.
+/// Returns how runtime errors name the rule: by its message, else by its expression.
 pub(super) fn rule_text(rule: &Rule) -> &str {
     if rule.message.is_empty() { rule.rule.trim() } else { rule.message.trim() }
 }
@@ -21,7 +21,7 @@ pub(super) fn static_message(rule: &Rule) -> String {
     }
 }
 
-/// The text that a message expression gave, when it can be shown: not empty, not too long, on one line.
+/// Returns the string that a message expression gave, if it can be shown: not empty, not too long, on one line.
 pub(super) fn result_text(result: &Result<Value<'_>, EvalError>) -> Option<String> {
     let Ok(Value::String(text)) = result else { return None };
     let text = text.trim();

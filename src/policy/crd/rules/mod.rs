@@ -1,4 +1,4 @@
-//! `x-kubernetes-validations`: rules compiled once for a schema, and evaluated over a new and an old object.
+//! Compiles `x-kubernetes-validations` once per schema, and evaluates them on a new and an old object.
 //!
 //! ```text
 //! Schema ──decl──► DeclType ──compile──► CompiledRule ─┐

@@ -1,4 +1,4 @@
-//! A tree of rules with another text in the place of one of them, and nothing else compiled anew.
+//! Replaces one rule in a tree of compiled rules, and compiles only that one.
 
 use admit_cel::PatternSum;
 
@@ -31,7 +31,7 @@ pub(crate) struct Replaced {
 }
 
 impl<'p> RulePlace<'p> {
-    /// Reads `properties[spec].items.x-kubernetes-validations[0].rule`; none where it is otherwise.
+    /// Parses `properties[spec].items.x-kubernetes-validations[0].rule`; None for any other form.
     pub(crate) fn read(mut path: &'p str) -> Option<Self> {
         let mut steps = Vec::new();
         loop {
@@ -51,7 +51,7 @@ impl<'p> RulePlace<'p> {
         }
     }
 
-    /// The node that the rule stands in, where the types of all nodes above are those of their schemas.
+    /// Returns the node of the rule, if the types of all its ancestors are those of their schemas.
     fn node<'s>(&self, schema: &'s Schema) -> Option<&'s Schema> {
         self.steps.iter().try_fold(schema, |schema, step| match step {
             Step::Property(name) => schema.properties.get(*name),
@@ -61,7 +61,7 @@ impl<'p> RulePlace<'p> {
         })
     }
 
-    /// Puts `text` in its place in the schema that the place is in.
+    /// Sets the rule in the schema to `text`.
     pub(crate) fn write(&self, schema: &mut Schema, text: &str) -> Option<()> {
         let node = self.steps.iter().try_fold(schema, |schema, step| match step {
             Step::Property(name) => schema.properties.get_mut(*name),
@@ -77,8 +77,8 @@ impl<'p> RulePlace<'p> {
 }
 
 impl RuleTree {
-    /// The same tree with `text` as the rule at `place` of `schema`, of which this is the tree. None where there is none, and
-    /// where the texts beside it say whether it may be written.
+    /// Returns the tree with `text` as the rule at `place` of `schema`, whose tree this is. None if there is no such rule, or if its
+    /// validity depends on fields beside it.
     pub(crate) fn with_rule(&self, schema: &Schema, place: &RulePlace<'_>, text: &str) -> Option<Replaced> {
         let own = place.node(schema)?;
         let mut tree = self.clone();
@@ -92,7 +92,7 @@ impl RuleTree {
         let mut patterns = PatternSum::default();
         let written = env.compile_among(&rule, own, Modes::NEW, &mut patterns);
         let (uses_old_self, did) = (written.uses_old_self, placed.compiled.uses_old_self);
-        // Old values are not everywhere, and nobody may ask for one that is not used.
+        // Old values do not exist everywhere, and `optionalOldSelf` requires that `oldSelf` is used.
         if (uses_old_self && !did) || (!uses_old_self && rule.optional_old_self.is_some()) {
             return None;
         }
@@ -101,8 +101,8 @@ impl RuleTree {
         Some(Replaced { tree, written, has_patterns: patterns.count() > 0 })
     }
 
-    /// What the rules of `schema`, of which this is the tree, may cost: the greatest of all, and all together. `occurrences` says
-    /// how many values there can be right below a node for each of its own; none where nothing bounds it.
+    /// Returns the estimated cost of the rules of `schema`, whose tree this is: the maximum of one, and the total. `occurrences`
+    /// returns how many values the children of a node can have for each of its own; None if unlimited.
     pub(crate) fn max_costs(&self, schema: &Schema, occurrences: fn(&Schema) -> Option<u64>) -> (u64, u64) {
         let mut sum = Sum { greatest: 0, total: 0, occurrences };
         if let Some(root) = &self.root {
@@ -133,7 +133,7 @@ impl Sum {
         if let Some(decl) = node.decl.as_ref().filter(|_| !node.rules.is_empty()) {
             let repeated = cardinality.unwrap_or_else(|| RuleEnv::new(decl).max_cardinality());
             for placed in &node.rules {
-                // The cost of a message does not depend on how often there is one.
+                // The cost of a message does not depend on how often the rule runs.
                 for (compiled, times) in [(&placed.compiled.program, repeated), (&placed.compiled.message, 1)]
                 {
                     let Some(Ok(compiled)) = compiled else { continue };

@@ -1,5 +1,4 @@
-//! The rules of a schema as a tree of the same shape. A node is in the tree only if it or something below it has
-//! rules.
+//! Holds the rules of a schema as a tree of the same shape. A node is in the tree only if it or a descendant has rules.
 
 use std::collections::HashMap;
 
@@ -18,11 +17,11 @@ pub struct RuleTree {
     pub(super) root: Option<RuleNode>,
 }
 
-/// Rules of one node and of what is below it.
+/// The rules of a node and of its descendants.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RuleNode {
     pub(super) rules: Vec<PlacedRule>,
-    /// Why no rule of the node can be run.
+    /// Why no rule of the node can run.
     pub(super) error: Option<&'static str>,
     /// The type through which rules see the node's data.
     pub(super) decl: Option<std::sync::Arc<admit_cel::DeclType>>,
@@ -103,7 +102,7 @@ fn compile(place: Place<'_>, resource_root: bool, exposed: bool) -> Option<RuleN
         node.items = compile(place, types.embedded_resource, exposed).map(Box::new);
     }
     for (name, property) in &checks.properties {
-        // Rules stand on the schema's spine; what expressions cannot see is left out.
+        // Rules are only on the structural part of the schema; nodes that expressions cannot see are left out.
         let Some(types) = schema.properties.get(name).filter(|types| exposed && decl::is_exposed(types))
         else {
             continue;

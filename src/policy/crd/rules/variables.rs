@@ -1,4 +1,4 @@
-//! The variables of a node's expressions: `self` and `oldSelf`, with the types that the schema declares.
+//! Provides the variables of a node's expressions: `self` and `oldSelf`, with the types that the schema declares.
 
 use admit_cel::{DeclType, EvalError, Node, Slot, Value, Variables};
 use bumpalo::Bump;
@@ -23,7 +23,7 @@ impl<'a> NodeVariables<'a> {
         let old_optional = match &old {
             None => Ok(Value::Optional(None)),
             Some(Ok(old)) => Ok(Value::Optional(Some(arena.alloc(*old)))),
-            // cel-go wraps what it finds to be no value.
+            // cel-go wraps the error of an invalid value.
             Some(Err(error)) => Err(EvalError::Other(
                 format!("unsupported conversion to ref.Val: (*errors.errorString){error}").into(),
             )),

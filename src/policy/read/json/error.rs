@@ -1,10 +1,10 @@
-//! Why a text is not read.
+//! Defines the errors of parsing JSON.
 
 use std::fmt;
 
 use admit_apimachinery::weight::TooHeavy;
 
-/// Why a text is not read.
+/// Why a text is not accepted.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum JsonError {
     /// The first mistake.
@@ -12,13 +12,13 @@ pub enum JsonError {
     TooHeavy(TooHeavy),
 }
 
-/// A mistake in a text, in Go's words: `invalid character '}' looking for beginning of value`.
+/// A syntax error, in Go's words: `invalid character '}' looking for beginning of value`.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SyntaxError {
-    /// The text ends before its value does.
+    /// The text ends inside its value.
     #[error("unexpected end of JSON input")]
     End,
-    /// A byte that cannot stand in its place.
+    /// An unexpected byte.
     #[error("invalid character {} {place}", shown(*.byte))]
     Unexpected {
         byte: u8,
@@ -34,7 +34,7 @@ pub enum SyntaxError {
 }
 
 impl SyntaxError {
-    /// Of a byte in a place where it cannot stand.
+    /// Builds the error for an unexpected byte.
     pub(super) const fn at(byte: u8, place: &'static str) -> Self {
         Self::Unexpected { byte, place }
     }

@@ -2,8 +2,8 @@
 //! members recorded with their paths, and bounds on nesting and on the memory of values. Iterative, so that no input
 //! can exhaust the stack.
 //!
-//! A number without fraction and exponent is an integer where 64 bits hold it, `-0` the integer zero; anything else is a
-//! double. What the value means is left to others.
+//! A number without fraction and exponent is an integer if it fits 64 bits, `-0` is the integer zero; anything else is a double. The
+//! meaning of values is left to callers.
 
 mod error;
 mod repeats;
@@ -31,10 +31,10 @@ pub struct Document {
     pub duplicates: Repeats,
 }
 
-/// Parses exactly one value with white space around it. Bytes that are no UTF-8 and lone surrogates become U+FFFD.
+/// Parses exactly one value with white space around it. Invalid UTF-8 and lone surrogates become U+FFFD.
 ///
 /// # Errors
-/// The first mistake, or values that weigh more than a text of this length may ask for.
+/// The first syntax error, or values that take more memory than allowed for a text of this length.
 ///
 /// ```
 /// use admit_policy::json;
@@ -51,10 +51,10 @@ pub fn parse(bytes: &[u8]) -> Result<Document, JsonError> {
     Ok(Document { value, duplicates: parser.repeats.in_order() })
 }
 
-/// Parses what this program has written itself: whatever could be made can be read, however deep and heavy it is.
+/// Parses text that this program has written itself, without limits on depth and memory: whatever could be built can be read.
 ///
 /// # Errors
-/// Where the text is damaged.
+/// If the text is damaged.
 ///
 /// Otherwise as [`parse`], which has an example.
 ///
@@ -88,16 +88,16 @@ enum Container {
     Object(Object),
 }
 
-/// An open list. As with objects, its items wait in the parser: most lists have few, and the room that is kept for more would
-/// be most of what many values take.
+/// An open list. As with objects, its items are kept in the parser until it is closed: most lists are short, and spare capacity would
+/// be most of the memory of many values.
 #[derive(Default)]
 struct List {
     items: Vec<Value>,
     waiting: usize,
 }
 
-/// An open object. Its members wait in the parser until it is closed, so that its map is made once and of the right
-/// size; one with very many has them moved to its map in between.
+/// An open object. Its members are kept in the parser until it is closed, so that its map is created once, with the right size; one
+/// with very many members moves them to its map in between.
 struct Object {
     map: Map<String, Value>,
     waiting: usize,
@@ -109,7 +109,7 @@ struct Member {
     value: Value,
 }
 
-/// The name of a member, and where in the text it ends.
+/// The name of a member, and the offset of its end.
 struct Key {
     text: String,
     at: usize,
@@ -130,7 +130,7 @@ impl<'b> Parser<'b> {
 
     fn document(&mut self) -> Result<Value, JsonError> {
         loop {
-            // One value begins here: a scalar, an empty container, or a container that is entered.
+            // A value begins here: a scalar, an empty container, or a container that is entered.
             let Some(mut value) = self.value()? else { continue };
             // A finished value goes into the container around it, which may finish that one in turn.
             loop {
@@ -319,7 +319,7 @@ impl<'b> Parser<'b> {
     }
 }
 
-/// Of a member in the innermost of `open`: `metadata.labels.a`, `spec.containers[0].name`.
+/// Returns the path of a member of the innermost open container: `metadata.labels.a`, `spec.containers[0].name`.
 fn path(open: &[Container], key: &str) -> String {
     let mut path = String::new();
     for container in open {
@@ -335,7 +335,7 @@ fn path(open: &[Container], key: &str) -> String {
     path
 }
 
-/// The names of the two outermost members that are open; empty where there is none, or a list.
+/// Returns the names of the two outermost open members; empty if there is none, or for a list.
 fn outermost(open: &[Container]) -> [&str; 2] {
     let name = |depth: usize| match open.get(depth) {
         Some(Container::Object(object)) => object.key.text.as_str(),

@@ -2,13 +2,13 @@
 
 use admit_apimachinery::bounded::{MAX_PATHS, shorten};
 
-/// So many repetitions are looked at for paths that are not told yet.
+/// The maximum number of duplicates whose paths are computed to find ones not recorded yet.
 const MAX_LOOKED_AT: usize = 10_000;
 
 /// More places are one: somewhere.
 const MAX_PLACES: usize = 16;
 
-/// Bytes of a place's name that are kept: nobody asks about a longer one.
+/// The maximum length of a recorded name in bytes; no caller compares with a longer one.
 const MAX_NAME: usize = 64;
 
 /// The duplicate members of a document.
@@ -25,7 +25,7 @@ const MAX_NAME: usize = 64;
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Repeats {
-    /// With their places in the text. The parser closes inner objects before what stands before them.
+    /// The paths with their offsets. The parser closes inner objects before it reaches later members of outer ones.
     paths: Vec<(usize, String)>,
     count: usize,
     /// The names of the two outermost members that repetitions were found in.
@@ -34,7 +34,7 @@ pub struct Repeats {
 }
 
 impl Repeats {
-    /// Notes one more; its path is made only if there is room to tell it.
+    /// Records a duplicate; its path is computed only if there is space for it.
     pub(super) fn note(&mut self, at: usize, place: [&str; 2], path: impl FnOnce() -> String) {
         self.count = self.count.saturating_add(1);
         self.note_place(place);
@@ -42,7 +42,7 @@ impl Repeats {
             return;
         }
         let path = path();
-        // sigs.k8s.io/json says a thing once, too.
+        // As sigs.k8s.io/json, report each path once.
         if !self.paths.iter().any(|(_, known)| *known == path) {
             self.paths.push((at, path));
         }
@@ -82,7 +82,7 @@ impl Repeats {
         self.count
     }
 
-    /// The first paths in the order of the text, each once and shortened where it is very long.
+    /// Returns the first paths in the order of the text, each once and shortened if very long.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(|(_, path)| path.as_str())
     }

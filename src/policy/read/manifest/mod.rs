@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// One object of a manifest file.
+/// An object of a manifest file.
 ///
 /// ```
 /// use admit_apimachinery::field_error::FieldError;
@@ -47,7 +47,7 @@ pub struct Document {
 pub struct LoadError {
     pub file: Arc<str>,
     pub position: Position,
-    /// The field in Kubernetes' notation, `spec.validations[0].expression`; empty where the text itself is wrong.
+    /// The field in Kubernetes' notation, `spec.validations[0].expression`; empty for a syntax error.
     pub field: String,
     /// May have further lines, such as CEL's caret block.
     pub message: String,
@@ -67,10 +67,10 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Reads every document of `text`. Empty documents are passed over and lists taken apart.
+/// Reads every document of `text`. Empty documents are skipped, and lists are replaced by their items.
 ///
 /// # Errors
-/// The first mistake in the syntax, or all duplicate keys.
+/// The first syntax error, or all duplicate keys.
 ///
 /// ```
 /// use admit_policy::manifest;
@@ -104,7 +104,7 @@ pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<Load
     Ok((part.documents, part.duplicates))
 }
 
-/// The documents that [`read`] reads, and where everything stands in the text.
+/// Reads the documents like [`read`], together with the positions of all nodes.
 ///
 /// # Errors
 /// As [`read`].
@@ -123,21 +123,21 @@ pub fn read_placed(file: &str, text: &str) -> Result<(Vec<Document>, Layout), Ve
     if part.duplicates.is_empty() { Ok((part.documents, layout)) } else { Err(part.duplicates) }
 }
 
-/// One document of a text, or one item of a list.
+/// A document of a text, or an item of a list.
 #[derive(Debug, Default)]
 pub struct Part {
-    /// The document itself; nothing for an empty document, and for a list whose items came before; the items of a list
-    /// that cannot be told from another document before it is read, one with an anchor for example.
+    /// The document itself; empty for an empty document, and for a list whose items were already returned; several items of a list that
+    /// can only be separated after parsing, for example if one has an anchor.
     pub documents: Vec<Document>,
     /// Keys that a map of it has twice.
     pub duplicates: Vec<LoadError>,
 }
 
-/// The documents of `text` one after the other, and lists (`kind: List`, as `kubectl get -o yaml` writes them) item
-/// by item, for texts with more objects than fit in memory at a time: the limits apply to each by itself.
+/// Iterates over the documents of `text`, with lists (`kind: List`, as `kubectl get -o yaml` writes them) split into items, for texts
+/// with more objects than fit in memory at once: the limits apply to each separately.
 ///
 /// # Errors
-/// The first mistake in the syntax, after which there are no more documents.
+/// The first syntax error, which ends the iteration.
 ///
 /// ```
 /// use admit_policy::manifest;
@@ -178,7 +178,7 @@ fn mistaken(file: &Arc<str>, YamlError { position, message, .. }: YamlError) -> 
     LoadError { file: Arc::clone(file), position, field: String::new(), message }
 }
 
-/// `kind: List` and its like stand for their items. `list` is what `value` is an item of.
+/// Replaces `kind: List` and similar kinds by their items. `list` is the list that contains `value`.
 fn flatten(
     file: &Arc<str>,
     list: Option<&ListOf>,
@@ -222,8 +222,7 @@ impl Document {
         Self { file, value, positions: Positions::scalar(Position { line: 0, column: 0 }) }
     }
 
-    /// Takes what a part of it was read as anew; false where it is no longer one document of a text, and all of that has to be
-    /// read.
+    /// Takes a part that was parsed again; false if the text no longer is a single document there, so all of it must be parsed.
     ///
     /// ```
     /// use admit_apimachinery::yaml::Change;
@@ -239,13 +238,13 @@ impl Document {
     /// assert_eq!(documents[1].here().line, 7);
     /// ```
     pub fn put(&mut self, reread: &mut Reread) -> bool {
-        // What a list is, and what its items are called, decides about documents.
+        // The kind of a list determines how its items are read.
         let is_of_list =
             reread.steps.first().is_none_or(|step| ["apiVersion", "kind", "items"].contains(&&**step));
         !is_of_list && reread.put(&mut self.value, &mut self.positions)
     }
 
-    /// Moves a document behind one of which a part was [read anew](Self::put), which has an example.
+    /// Shifts the positions of a document after one of which a part was [parsed again](Self::put), which has an example.
     pub fn move_behind(&mut self, reread: &Reread) {
         reread.move_behind(&mut self.positions);
     }

@@ -1,11 +1,11 @@
-//! Where the fields stand that a server names otherwise than the text does.
+//! Maps field paths as a server names them to positions in the text, where the two differ.
 
 use admit_apimachinery::yaml::{Position, Positions};
 
-/// Follows a field path as far as the document goes.
+/// Returns the position of a field, or of its closest existing ancestor.
 ///
-/// What all versions of a definition share stands at the top of Kubernetes' internal form, and so in its messages;
-/// in the text it stands under each version.
+/// Kubernetes' internal form, and so its messages, has fields that all versions of a definition share at the top; in the text they are
+/// under each version.
 pub(super) fn find(positions: &Positions, field: &str) -> Position {
     const SHARED: [(&str, &str); 4] = [
         ("validation", "schema"),
@@ -20,7 +20,7 @@ pub(super) fn find(positions: &Positions, field: &str) -> Position {
         versions.item(0)?.child(name)?;
         Some(format!("spec.versions[0].{name}{rest}"))
     });
-    // A server tells conditions of authorizers as if they stood beside the webhook that has them.
+    // A server reports conditions of authorizers as if they were next to the webhook that contains them.
     positions.find_or(moved.as_deref().unwrap_or(field), |node, segment| {
         node.child("webhook")?.child(segment).filter(|_| segment == "matchConditions")
     })

@@ -1,4 +1,4 @@
-//! Finds the role bindings of a user, by an index, so that other users' bindings cost nothing.
+//! Finds the role bindings of a user by an index, so that other users' bindings cost nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct Bindings {
 /// Namespace, which is empty for ClusterRoleBindings, and name: those of the cluster come first.
 type Place = (String, String);
 
-/// What a binding says.
+/// The content of a binding.
 #[derive(Debug)]
 pub(super) struct Binding {
     pub(super) namespace: Box<str>,
@@ -35,7 +35,7 @@ struct Subject {
     name: Box<str>,
 }
 
-/// How a subject is known that asks. A ServiceAccount is known by the name of its user.
+/// How a subject identifies users. A ServiceAccount is identified by its user name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Who {
     User(String),
@@ -133,7 +133,7 @@ impl Binding {
 }
 
 impl Subject {
-    /// None for what is no subject.
+    /// Returns None for an invalid subject.
     fn who(&self) -> Option<Who> {
         let Self { kind, namespace, name } = self;
         match &**kind {
@@ -146,7 +146,7 @@ impl Subject {
 }
 
 impl Bound<'_> {
-    /// As the cluster's authorizer says it.
+    /// Formats it as the cluster's authorizer does.
     pub(super) fn reason(&self) -> String {
         let Binding { namespace, name, role_kind, role, subjects } = self.binding;
         let (kind, shown) = match &**namespace {

@@ -17,8 +17,8 @@ use super::Rule;
 use super::rule::{has, resource_fits, url_fits};
 use crate::deadline::checkpoint;
 
-/// Missing permissions (a verb on a resource, name or URL) that are told. The largest roles of a cluster are some 1,500;
-/// beyond this they are counted.
+/// The maximum number of missing permissions (a verb on a resource, name or URL) to list. The largest roles of a cluster have some
+/// 1,500; further ones are only counted.
 const MAX_TOLD: usize = 10_000;
 
 /// Steps of comparisons: a held rule against a value, or a set of them against another. The dearest legitimate
@@ -26,8 +26,8 @@ const MAX_TOLD: usize = 10_000;
 /// second.
 const MAX_STEPS: u64 = 20_000_000;
 
-/// Words of sets that are remembered for one rule: some megabytes, with what holds them. A rule whose values are not made to
-/// differ has a few sets.
+/// The maximum size of the cached sets for one rule, in words: some megabytes in total. A rule that is not made to defeat the cache has
+/// few sets.
 const MAX_KNOWN: usize = 100_000;
 
 /// The permissions that are missing.
@@ -96,10 +96,10 @@ pub fn missing(held: &[Rule], wanted: &[Rule]) -> Missing {
     Missing { rules, more, undecided }
 }
 
-/// Held rules, found by what they name.
+/// Held rules, indexed by the resources they name.
 struct Held<'h> {
     rules: &'h [Rule],
-    /// By resource as written: `pods`, `*`, `*/log`.
+    /// Rules by resource as written: `pods`, `*`, `*/log`.
     by_resource: HashMap<&'h str, Vec<usize>>,
     with_urls: Vec<usize>,
 }
@@ -151,10 +151,10 @@ struct Field<'w> {
     sets: Vec<Set>,
 }
 
-/// One missing permission but for its verb.
+/// A missing permission without its verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Part<'w> {
-    /// The number keeps apart what is never put together.
+    /// The number distinguishes URLs that must not be merged.
     Url(&'w str, usize),
     Resource {
         group: &'w str,
@@ -209,8 +209,8 @@ struct Search<'h, 'w> {
     told: Told<'w>,
 }
 
-/// The fields of one wanted rule, and what is known of parts of it: by the field and by the set of the rules that allow all
-/// that was chosen of the fields before it, how much is missing below.
+/// The fields of one wanted rule, with a cache: by field, and by the set of held rules that allow the choices for all earlier fields,
+/// the number of missing permissions below.
 struct Product<'w> {
     fields: Vec<Field<'w>>,
     known: HashMap<(usize, Set), u64>,
@@ -278,7 +278,7 @@ impl<'w> Search<'_, 'w> {
                 |rule, group| has(&rule.api_groups, group),
             ),
             self.field(&rules, &texts(&wanted.resources), |rule| &rule.resources, resource),
-            // What is about all names is allowed by what names none.
+            // A permission for all names is allowed only by rules without names.
             if unnamed {
                 self.field(
                     &rules,
@@ -295,7 +295,7 @@ impl<'w> Search<'_, 'w> {
         self.below(&mut product, &mut Vec::new(), all, unnamed);
     }
 
-    /// The `values` of a field, and which of `rules` allow each; a comparison looks at all of what is `listed` there.
+    /// Returns the `values` of a field, each with the set of `rules` that allow it; a comparison scans what is `listed` there.
     fn field(
         &mut self,
         rules: &[&Rule],
@@ -329,8 +329,8 @@ impl<'w> Search<'_, 'w> {
         field
     }
 
-    /// How much is missing of what can still be chosen, where `chosen` was before and `left` are the rules that allow it; tells
-    /// it as long as there is room.
+    /// Counts the missing permissions among the remaining choices, where `chosen` was chosen before and `left` are the rules that allow
+    /// it; lists them as long as there is space.
     fn below(
         &mut self,
         product: &mut Product<'w>,
@@ -376,7 +376,7 @@ impl<'w> Search<'_, 'w> {
         missing
     }
 
-    /// Whether what was chosen of every field is missing: one or none.
+    /// Counts and lists a complete choice: 1 if no rule allows it, else 0.
     fn leaf(&mut self, chosen: &[&'w str], left: &Set, unnamed: bool) -> u64 {
         let [verb, group, resource, name] = *chosen else { return 0 };
         if left.iter().any(|words| *words != 0) {

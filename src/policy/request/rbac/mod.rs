@@ -1,8 +1,8 @@
-//! Role-based access control (RBAC) from documents: what a user may do, by which binding, and which rules grant it.
+//! Evaluates role-based access control (RBAC) from documents: what a user may do, by which binding, and which rules grant it.
 //!
-//! A subject may do what a rule of a bound role allows: by a ClusterRoleBinding everywhere, by a RoleBinding in its
-//! own namespace. Selectors of a request do not narrow what a rule allows, as in the cluster. A ClusterRole that
-//! aggregates others and has no rules of its own has theirs.
+//! A subject may do what a rule of a bound role allows: by a ClusterRoleBinding everywhere, by a RoleBinding in its own namespace. As
+//! in the cluster, field and label selectors of a request are ignored. A ClusterRole with an aggregation rule and no rules of its own
+//! has those of the roles that it selects.
 
 mod bindings;
 mod cover;
@@ -23,11 +23,11 @@ use crate::request::host::{Access, AccessAttributes};
 pub use self::cover::{Missing, missing};
 pub use self::rule::Rule;
 
-/// The group of those who may do everything, whatever the roles say.
+/// The group whose members may do everything, whatever the roles say.
 const MASTERS: &str = "system:masters";
 
-/// Roles and bindings, reduced to what they say about access. Each can be changed by itself, at a cost that does not
-/// depend on the number of the others.
+/// Roles and bindings, reduced to what determines access. Each can be changed separately, at a cost independent of the number of the
+/// others.
 ///
 /// ```
 /// use admit_policy::rbac::AccessRules;
@@ -103,7 +103,7 @@ impl AccessRules {
         }
     }
 
-    /// Removes the role or binding of this name, if there is one. The namespace is empty for cluster-scoped ones.
+    /// Removes the role or binding with this name, if it exists. The namespace is empty for cluster-scoped ones.
     pub fn remove(&mut self, kind: &str, namespace: &str, name: &str) {
         if kind.ends_with("Binding") {
             self.bindings.remove(namespace, name);
@@ -117,7 +117,7 @@ impl AccessRules {
         self.roles.is_empty() && self.bindings.is_empty()
     }
 
-    /// Whether `user` may do it. The reason names the binding that allows it, or the roles that could not be asked.
+    /// Decides whether `user` is authorized. The reason names the binding that allows it, or the roles that could not be resolved.
     #[must_use]
     pub fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access {
         if is_master(user) {
@@ -141,7 +141,7 @@ impl AccessRules {
         Access { allowed: false, reason }
     }
 
-    /// How many rules [`Self::authorize`] may have to evaluate for this question; without a question, for any.
+    /// Returns how many rules [`Self::authorize`] may have to evaluate for these attributes; without them, for any.
     #[must_use]
     pub fn effort(&self, user: &UserInfo, attributes: Option<&AccessAttributes>) -> usize {
         if is_master(user) {
@@ -191,7 +191,7 @@ fn is_master(user: &UserInfo) -> bool {
     user.groups.iter().any(|group| group == MASTERS)
 }
 
-/// Where it would be done; empty for the cluster as a whole, and for paths.
+/// Returns the namespace of the access; empty for cluster-wide access, and for paths.
 fn namespace(attributes: &AccessAttributes) -> &str {
     match attributes {
         AccessAttributes::Resource { namespace, .. } => namespace,
@@ -304,7 +304,7 @@ mod tests {
             rules.granted(&user("u", "h"), "a").rules.into_iter().map(|rule| rule.verbs).collect();
         assert_eq!(verbs, [["create"]]);
         assert_eq!(rules.granted(&user("u", "h"), "b"), Granted::default());
-        // What was gathered is not kept past a change of what is gathered.
+        // Aggregated rules must not be cached beyond a change of their sources.
         let nodes = json!({"rules": [{"verbs": ["list"], "apiGroups": [""], "resources": ["nodes"]}]});
         rules.insert(&role("pods", json!({"to-edit": "true"}), nodes));
         assert_eq!(rules.granted(&user("u", "h"), "a").rules[0].verbs, ["list"]);
@@ -330,7 +330,7 @@ mod tests {
             format!("RBAC: allowed by ClusterRoleBinding \"{name}\" of ClusterRole \"r\" to Group \"h\"")
         };
         assert_eq!(rules.authorize(&user("u", "h"), &path).reason, reason("a"), "the first by name");
-        // Of several subjects that are the user, the first one is named.
+        // If several subjects match the user, the first one is named.
         assert!(rules.authorize(&user("x", "h"), &path).reason.ends_with("to User \"x\""));
         rules.remove("ClusterRoleBinding", "", "a");
         assert_eq!(rules.authorize(&user("u", "h"), &path).reason, reason("b"));

@@ -1,4 +1,4 @@
-//! Roles, their rules, and ClusterRoles that aggregate the rules of others.
+//! Parses roles and their rules, and resolves ClusterRoles that aggregate the rules of others.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use super::rule::Rule;
 /// ClusterRoles may gather ClusterRoles that gather others; deeper than this is a circle.
 const GATHERING_DEPTH: usize = 4;
 
-/// By namespace, which is empty for ClusterRoles, and name.
+/// Roles, by namespace (empty for ClusterRoles) and name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Roles {
     by_name: BTreeMap<(String, String), Role>,
@@ -30,7 +30,7 @@ struct Role {
 #[derive(Clone, Debug)]
 struct Gathering {
     selectors: Arc<[LabelSelector]>,
-    /// What was gathered last: it is asked for far more often than roles change.
+    /// The cached result of aggregation: it is read far more often than roles change.
     gathered: OnceLock<Arc<[Rule]>>,
 }
 
@@ -59,7 +59,7 @@ impl Roles {
         }
     }
 
-    /// The rules of a role, its own or those that it gathers; None where there is no such role.
+    /// Returns the rules of a role, its own or the aggregated ones; None if there is no such role.
     pub(super) fn rules(&self, namespace: &str, name: &str) -> Option<Arc<[Rule]>> {
         let role = self.by_name.get(&(namespace.to_owned(), name.to_owned()))?;
         let Some(gathering) = &role.gathers else { return Some(Arc::clone(&role.rules)) };
@@ -71,7 +71,7 @@ impl Roles {
         Some(Arc::clone(rules))
     }
 
-    /// Adds the rules of those that are selected. Each role has its rules once, however many gather it.
+    /// Adds the rules of the selected roles. Each role counts once, however many select it.
     fn gather<'r>(
         &'r self,
         gathering: &Gathering,

@@ -1,4 +1,4 @@
-//! Matches one rule of a role against what is asked for.
+//! Matches one rule of a role against a request.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Reads a rule; what is no list of texts counts as empty.
+    /// Parses a rule; anything but a list of strings counts as empty.
     #[must_use]
     pub fn read(rule: &Value) -> Self {
         let texts = |key: &str| -> Vec<String> {
@@ -87,7 +87,7 @@ pub(super) fn url_fits(own: &str, path: &str) -> bool {
     }
 }
 
-/// As refusals to grant it print the rule.
+/// Formats the rule as refusals to grant it do.
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fields = [

@@ -12,7 +12,7 @@ pub(super) fn is_address(text: &str) -> bool {
     addr_spec(inner).and_then(|rest| rest.strip_prefix('>')).is_some_and(only_comments)
 }
 
-/// Local part, `@`, domain; what follows.
+/// Parses local part, `@`, domain; returns the rest.
 fn addr_spec(text: &str) -> Option<&str> {
     let text = text.trim_start_matches([' ', '\t']);
     let rest = if text.starts_with('"') {
@@ -32,7 +32,7 @@ fn addr_spec(text: &str) -> Option<&str> {
     }
 }
 
-/// Words before an address in angle brackets; what follows.
+/// Parses the words before an address in angle brackets; returns the rest.
 fn phrase(text: &str) -> &str {
     let mut rest = text;
     loop {
@@ -50,7 +50,7 @@ fn phrase(text: &str) -> &str {
     }
 }
 
-/// Atoms with single dots between them; what follows.
+/// Parses atoms with single dots between them; returns the rest.
 fn dot_atom(text: &str) -> Option<&str> {
     let end = text.find(|c| !is_atom_char(c) && c != '.').unwrap_or(text.len());
     let (atom, rest) = text.split_at_checked(end)?;

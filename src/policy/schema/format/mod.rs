@@ -13,13 +13,13 @@ use regex_automata::meta::Regex;
 
 use crate::release;
 
-/// Whether there is a check for the format.
+/// Whether the format is checked.
 #[must_use]
 pub(super) fn is_known(format: &str) -> bool {
     check_of(&normalised(format)).is_some()
 }
 
-/// Whether the text has the format; any text has one that is not known.
+/// Whether the string has the format; every string has an unknown format.
 #[must_use]
 pub(super) fn matches(format: &str, text: &str) -> bool {
     check_of(&normalised(format)).is_none_or(|check| check(text))
@@ -109,7 +109,7 @@ fn without_spaces_and_dashes(text: &str) -> String {
     text.chars().filter(|c| !matches!(c, '\t' | '\n' | '\x0c' | '\r' | ' ' | '-')).collect()
 }
 
-/// The digits of a number, the check digit last; `X` stands for ten there.
+/// Returns the digits of a number, the check digit last, where `X` stands for ten.
 fn isbn_digits(text: &str, length: usize) -> Option<Vec<u32>> {
     let text = without_spaces_and_dashes(text);
     if text.len() != length {

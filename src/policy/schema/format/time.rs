@@ -7,8 +7,8 @@ pub(super) fn is_date(text: &str) -> bool {
     Timestamp::parse(Layout::Date, text).is_ok()
 }
 
-/// A date, `T`, and a time with a zone. Hours, minutes and seconds are bounded as text is; what follows a second `T`
-/// is not looked at.
+/// Checks for a date, `T`, and a time with a zone. As in Go's implementation, hours, minutes and seconds are compared as strings, and
+/// anything after a second `T` is ignored.
 pub(super) fn is_date_time(text: &str) -> bool {
     let text = text.to_lowercase();
     let mut parts = text.split('t');

@@ -96,11 +96,11 @@ pub enum Malformed {
     Drop,
 }
 
-/// Reads the metadata of every embedded resource (and of the document itself where `root`): unknown fields are
-/// removed and their paths returned sorted, of very many the first. Ends when its time is over.
+/// Reads the metadata of every embedded resource (and of the document itself if `root`): unknown fields are removed and their paths
+/// returned sorted; of very many, only the first. Stops when time is up.
 ///
 /// # Errors
-/// A field of the wrong type, where these are refused.
+/// A field of the wrong type, if these are rejected.
 pub(crate) fn coerce(
     document: &mut Value,
     schema: &Schema,
@@ -191,7 +191,7 @@ impl Coercer<'_> {
                     let shape = OBJECT_META.shape(key);
                     shape.is_none_or(|shape| check_field(value, shape, key, &OBJECT_META).is_ok())
                 }),
-                // What is no object at all stays for the schema to refuse.
+                // The schema rejects a value that is not an object.
                 _ => return Ok(()),
             }
         }
@@ -232,13 +232,13 @@ fn is_zero(value: &Value) -> bool {
 /// A value of another type than its field, in the words of Go's decoder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 enum Misfit {
-    /// Of a whole structure.
+    /// A whole structure has the wrong type.
     #[error("json: cannot unmarshal {found} into Go value of type v1.{structure}")]
     Structure { found: &'static str, structure: &'static str },
-    /// Of a field of one.
+    /// A field of a structure has the wrong type.
     #[error("json: cannot unmarshal {found} into Go struct field {structure}.{field} of type {go_type}")]
     Field { found: &'static str, structure: &'static str, field: String, go_type: String },
-    /// A text that is no time.
+    /// A string is not a valid time.
     #[error(transparent)]
     Time(TimestampError),
 }

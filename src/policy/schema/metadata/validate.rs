@@ -160,7 +160,7 @@ fn owner_references(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut F
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} \
                          and {name}"
                     );
-                    // As long as all of them, and once for every reference: not made where there is no room.
+                    // The message repeats all references for each of them, so it is built only if there is space.
                     errors.add(|| {
                         let all: Vec<_> =
                             references.iter().filter_map(Value::as_object).map(struct_json).collect();

@@ -49,14 +49,13 @@ pub(crate) fn validate_default(value: &Value, schema: &Schema, prefix: &Path<'_>
 /// The formats that a value is held against.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Formats {
-    /// Those that a server checks in values of the type.
+    /// Formats that a server checks in values of the type.
     Checked,
-    /// Any that is written: a value that has neither the type nor the format is of another format then, even where nobody
-    /// knows that format.
+    /// Any format as written: a value that has neither the type nor the format then has another format, even an unknown one.
     AsWritten,
 }
 
-/// One node of the schema at one place of the document.
+/// A node of the schema at one path of the document.
 #[derive(Clone, Copy)]
 struct Node<'a, 'r> {
     schema: &'a Schema,
@@ -69,12 +68,12 @@ struct Node<'a, 'r> {
 }
 
 impl<'r> Node<'_, 'r> {
-    /// Of a check that found nothing yet.
+    /// Creates the outcome of a check without failures.
     fn clean(&self) -> Outcome<'r> {
         Outcome::new(self.room)
     }
 
-    /// What the checks found, but for what need not be right because it did not change.
+    /// Returns the failures of all checks, except those tolerated because the value did not change.
     fn outcome(&self, value: &Value) -> Outcome<'r> {
         if self.pace.is_over() {
             return self.clean();
@@ -192,7 +191,7 @@ impl<'r> Node<'_, 'r> {
     }
 
     fn entry(&self, key: &str, value: &Value, schema: &Schema, path: &Path<'_>) -> Outcome<'r> {
-        // A change of apiVersion or kind cannot be seen: both documents were converted to the same version.
+        // A change of apiVersion or kind is not visible: both documents were converted to the same version.
         let hidden = self.path.is_nil() && prune::is_meta_field(key) && key != "metadata";
         let ratchet = self.ratchet.filter(|_| !hidden).and_then(|correlated| correlated.key(key));
         self.below(schema, ratchet.as_ref(), path).outcome(value)

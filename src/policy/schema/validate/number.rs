@@ -70,7 +70,7 @@ impl<'r> Node<'_, 'r> {
         }
     }
 
-    /// Whether the number fits the schema's type and format; tells it when not.
+    /// Whether the number is in the range of the schema's type and format; adds a failure if not.
     fn in_range(&self, outcome: &mut Outcome<'_>, value: Parsed, what: &str) -> bool {
         let format = self.checked_format().unwrap_or_default();
         let schema_type = if self.schema.int_or_string { None } else { self.schema.schema_type.as_ref() };
@@ -111,7 +111,7 @@ enum Check {
     Holds,
     /// Completes the sentence about the value.
     Broken(String),
-    /// The schema's factor is no factor; its text.
+    /// The schema's `multipleOf` is not positive; its text.
     BadFactor(String),
 }
 

@@ -40,7 +40,7 @@ fn write_name(text: &mut String, path: &Path<'_>) {
 }
 
 struct Failure<'r> {
-    /// The validator's own sentence; of failures with the same sentence only the first is told.
+    /// The validator's own message; of failures with equal messages only the first is reported.
     message: String,
     /// The place, for failures that belong to one.
     name: Option<String>,
@@ -50,8 +50,7 @@ struct Failure<'r> {
     _taken: Taken<'r>,
 }
 
-/// The room of a failure, given back when nobody asks for the failure any more: alternatives may fail, and what did not
-/// change need not be right.
+/// The space reserved for a failure, released when the failure is dropped: failed alternatives and unchanged values are tolerated.
 struct Taken<'r> {
     room: &'r Room,
     bytes: usize,
@@ -73,7 +72,7 @@ pub(super) struct Outcome<'r> {
 }
 
 impl<'r> Outcome<'r> {
-    /// Nothing is wrong so far. What will be is told as long as there is `room`.
+    /// Starts without failures. Failures are recorded as long as there is `room`.
     pub(super) const fn new(room: &'r Room) -> Self {
         Self { failures: Vec::new(), more: 0, matches: 0, room }
     }
@@ -82,7 +81,7 @@ impl<'r> Outcome<'r> {
         self.failures.is_empty() && self.more == 0
     }
 
-    /// How many checks were made and passed, as far as the validator counts them.
+    /// Returns how many checks passed, as the validator counts them.
     pub(super) const fn matches(&self) -> u32 {
         self.matches
     }
@@ -102,7 +101,7 @@ impl<'r> Outcome<'r> {
         self.matches = self.matches.saturating_add(other.matches);
     }
 
-    /// Merges and counts the check that was made.
+    /// Merges an outcome and counts it as a check.
     pub(super) fn merge_step(&mut self, other: Self) {
         self.merge(other);
         self.step();
@@ -113,15 +112,15 @@ impl<'r> Outcome<'r> {
         Self { failures: Vec::new(), more: 0, ..self }
     }
 
-    /// Each is looked for among all others, of which there are [`MAX_FINDINGS`](admit_apimachinery::findings::MAX_FINDINGS) at most.
+    /// Compares with all other failures, of which there are at most [`MAX_FINDINGS`](admit_apimachinery::findings::MAX_FINDINGS).
     fn add(&mut self, failure: Failure<'r>) {
         if self.failures.iter().all(|known| known.message != failure.message) {
             self.failures.push(failure);
         }
     }
 
-    /// A failure at `path` whose text is that of `error`; `problem` completes the validator's sentence about it. Where there is
-    /// no room, neither is made.
+    /// Adds a failure at `path` with the text of `error`; `problem` completes the validator's message about it. If there is no space,
+    /// neither is built.
     fn reword(&mut self, path: &Path<'_>, error: impl FnOnce() -> (String, FieldError)) {
         if self.room.is_full() {
             self.more = self.more.saturating_add(1);
@@ -133,7 +132,7 @@ impl<'r> Outcome<'r> {
         self.told(message, Some(name), (kind, bad_value), Some(detail));
     }
 
-    /// Without a detail of its own it is the sentence.
+    /// Without a detail of its own, the message is used.
     fn told(
         &mut self,
         message: String,

@@ -54,7 +54,7 @@ impl<'r> Node<'_, 'r> {
         outcome
     }
 
-    /// The first failure alone is told.
+    /// Only the first failure is reported.
     pub(super) fn string(&self, text: &str) -> Outcome<'r> {
         let checks = &self.schema.checks;
         let mut outcome = self.clean();

@@ -17,7 +17,7 @@ pub(crate) struct InNamespace<'d> {
 }
 
 impl Documents {
-    /// A view with a plain Namespace of that name, if there is none. An empty name is that of cluster-scoped objects.
+    /// Returns a view with a plain Namespace of that name, if there is none. The empty name means cluster-scoped objects.
     pub(crate) fn in_namespace(&self, name: &str, labels: &[(String, String)]) -> InNamespace<'_> {
         let is_there = name.is_empty() || matches!(self.namespace(name), Ok(Some(_)));
         let made = (!is_there).then(|| (name.to_owned(), Arc::new(plain(name, labels))));
@@ -127,7 +127,7 @@ mod tests {
             assert_eq!(named.len(), found, "{name}");
             assert!(named.iter().all(|param| param["metadata"]["name"] == name));
         }
-        // One that a document tells of stays as it is told; what is in no namespace needs none.
+        // A Namespace in the documents is kept as it is; cluster-scoped objects need none.
         assert_eq!(names(&documents.in_namespace("a", &labels)), ["a", "c"]);
         assert!(
             documents.in_namespace("a", &labels).namespace("a").unwrap().unwrap()["metadata"]

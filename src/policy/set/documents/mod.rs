@@ -1,4 +1,4 @@
-//! Objects known from files (Namespaces, params and CRDs), as a [`Host`] that answers from them.
+//! Implements a [`Host`] that answers from objects in files: Namespaces, params and CRDs.
 
 mod in_namespace;
 
@@ -65,7 +65,7 @@ pub struct Documents {
     objects: Arc<HashMap<GroupVersionKind, BTreeMap<ObjectKey, Arc<Value>>>>,
     crds: Vec<Arc<CompiledCrd>>,
     access: Arc<AccessRules>,
-    /// Answers that stand in for an authorizer.
+    /// Predefined answers that replace an authorizer.
     answers: Option<Arc<AccessAnswers>>,
     /// Stands in for conversion webhooks.
     converts: Option<Converts>,
@@ -91,8 +91,8 @@ impl Documents {
         Arc::make_mut(&mut self.objects).entry(kind).or_default().insert(key, object);
     }
 
-    /// Adds a plain Namespace of that name, as a cluster would make it, unless there is one. An empty name is that of
-    /// cluster-scoped objects.
+    /// Adds a plain Namespace of that name, as a cluster would create it, unless there is one. The empty name means cluster-scoped
+    /// objects.
     pub fn ensure_namespace(&mut self, name: &str) {
         if !name.is_empty() && !matches!(self.namespace(name), Ok(Some(_))) {
             self.insert(Arc::new(in_namespace::plain(name, &[])));
@@ -129,7 +129,7 @@ impl Documents {
         self.now = Some(now);
     }
 
-    /// Sets the converters that stand in for conversion webhooks.
+    /// Sets the converters that replace conversion webhooks.
     pub fn set_converts(&mut self, converts: Converts) {
         self.converts = Some(converts);
     }
@@ -226,14 +226,14 @@ impl Host for Documents {
         if let Some(scope) = self.defined_scope(kind) {
             return Some(scope);
         }
-        // Without a definition the objects themselves tell where they live.
+        // Without a definition the objects themselves show whether they are namespaced.
         let of_objects = self.objects.get(kind).and_then(|objects| objects.keys().next());
         let of_objects = of_objects
             .map(|(namespace, _)| if namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced });
         of_objects.or_else(|| builtin_scope(kind))
     }
 
-    /// Objects of other versions count as well, in the version that is asked for.
+    /// Objects of other versions count too, converted to the requested one.
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
         let mut params = Vec::new();
         for version in self.versions_of(kind) {
@@ -302,7 +302,7 @@ impl Host for Documents {
         }
     }
 
-    /// As was written down, else by the roles among the documents, if there are any.
+    /// Uses predefined answers, else the roles among the documents, if there are any.
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
         if let Some(answers) = &self.answers {
             return Ok(answers.answer(user, attributes));
@@ -370,7 +370,7 @@ impl Types for Documents {
 
     fn type_of(&self, kind: &GroupVersionKind) -> Option<Type> {
         let version = self.crd_of(kind)?.version(&kind.version)?;
-        // Where a schema says nothing, expressions may see anything.
+        // Without a schema, expressions may use any field.
         let decl = crd::rules::decl::named(version.schema(), true, &kind.kind);
         let typed = |decl: Arc<DeclType>| Arc::new(with_object_meta(&decl)).cel_type();
         Some(decl.map_or(Type::Dyn, typed))

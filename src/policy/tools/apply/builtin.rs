@@ -35,7 +35,7 @@ pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&R
         FieldValidation::Strict | FieldValidation::Ignore => {}
         FieldValidation::Warn => applied.warnings.splice(0..0, strict).for_each(drop),
     }
-    // What cannot be decoded no policy sees; what is invalid a policy may make valid.
+    // Policies never see an object that cannot be decoded; they may make an invalid one valid.
     if applied.refusal.as_ref().is_some_and(|status| status.code == Reason::BadRequest.code()) {
         return applied;
     }

@@ -12,11 +12,11 @@ use crate::report::recording::Recording;
 use crate::request::GroupVersionKind;
 use crate::set::builtins::Builtins;
 
-/// Where kubectl keeps what it applied last; no manifest has it.
+/// The annotation in which kubectl stores what it applied last; manifests do not have it.
 const LAST_APPLIED_KEY: &str = "kubectl.kubernetes.io/last-applied-configuration";
 const LAST_APPLIED: &str = "/annotations/kubectl.kubernetes.io~1last-applied-configuration";
 
-/// How a [`Write`] names a field that no schema knows.
+/// The prefix of warnings of a [`Write`] about unknown fields.
 const UNKNOWN: &str = "unknown field ";
 
 pub(super) fn apply(
@@ -51,7 +51,7 @@ pub(super) fn apply(
     let request = rehearsal.request(pair, written.object, stored.clone());
     let (request, errors) = match rehearsal.mutate(&request, &mut applied, recording) {
         None => (request, written.errors),
-        // What a policy adds and no schema knows is dropped, and nobody is warned of it.
+        // A field that a policy adds and the schema does not have is dropped without a warning.
         Some(mutated) => {
             let again = Write { crd, version, old: old.as_ref(), status, eval }.decide(&mutated);
             if applied.mutated.is_some() {
@@ -68,9 +68,8 @@ pub(super) fn apply(
     applied
 }
 
-/// The new object with what others write, taken from the old one: the server's metadata, kubectl's own annotation, and
-/// a status that the manifest does not have. Of an object from a server, all else that manifests say nothing of stays,
-/// too.
+/// Returns the new object with what others write, taken from the old one: the server's metadata, kubectl's own annotation, and a status
+/// that the manifest does not have. If the old object is from a server, all fields that the manifest leaves out are kept, too.
 pub(super) fn carried_over(new: &Value, old: Option<&Value>, builtins: Option<&dyn Builtins>) -> Value {
     const SERVERS: [&str; 8] = [
         "uid",
@@ -106,7 +105,7 @@ pub(super) fn carried_over(new: &Value, old: Option<&Value>, builtins: Option<&d
     new
 }
 
-/// 400, as a server refuses what strict decoding objects to.
+/// Builds the error 400 of strict decoding.
 pub(crate) fn not_strict(kind: &GroupVersionKind, unknown: &[String]) -> Status {
     let message = format!(
         "{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}",

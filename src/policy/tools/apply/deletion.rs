@@ -6,7 +6,7 @@ use super::{Applied, Change, Pair, Rehearsal};
 use crate::report::recording::Recording;
 use crate::request::{Operation, Request};
 
-/// The deletion of what there is of the pair: the old object, else the one that is given.
+/// Deletes the old object of the pair, or else the given one.
 pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&Recording>) -> Applied {
     let kind = &pair.identity.kind;
     let stored = pair.old.as_ref().unwrap_or(&pair.new);

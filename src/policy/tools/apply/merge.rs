@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::set::builtins::Builtins;
 
-/// Where kubectl keeps what it applied last.
+/// The annotation in which kubectl stores what it applied last.
 const LAST_APPLIED: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
 
 /// Whether `object` was read from a server: only that gives objects an identity.

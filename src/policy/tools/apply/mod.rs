@@ -45,10 +45,10 @@ pub use self::pair::{Identity, Pair, PairError, Paired, Pairing, pair};
 pub use self::subresource::Subresource;
 pub use crate::set::kinds::misnamed;
 
-/// How unknown fields are met: `fieldValidation` of a request.
+/// How unknown fields are handled: `fieldValidation` of a request.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FieldValidation {
-    /// They refuse the request, which is what kubectl requests.
+    /// They are rejected, which is what kubectl requests.
     #[default]
     Strict,
     Warn,
@@ -60,19 +60,19 @@ pub enum FieldValidation {
 pub struct Options {
     pub user: UserInfo,
     pub field_validation: FieldValidation,
-    /// The operation; by default an update where there is an old object, and a creation elsewhere.
+    /// The operation; by default an update if there is an old object, else a creation.
     pub operation: Option<Operation>,
     /// The subresource that requests are for; none for the objects themselves.
     pub subresource: Option<Subresource>,
     /// Predefined answers of the authorizer; without them the roles among the documents answer.
     pub access: Option<Arc<AccessAnswers>>,
-    /// Labels of namespaces that are known by their name alone.
+    /// Labels of namespaces of which only the name is known.
     pub namespace_labels: Vec<(String, String)>,
 }
 
-/// A server that decides and stores nothing.
+/// A simulated server that decides and stores nothing.
 ///
-/// [`pair`] has an example, and here is one of a kind that nothing is known of:
+/// [`pair`] has an example, and this one is of an unknown kind:
 ///
 /// ```
 /// use std::sync::Arc;
@@ -115,7 +115,7 @@ pub enum Change {
     Delete,
     /// A connection to a pod, which changes nothing.
     Connect,
-    /// Nothing is sent to the server.
+    /// No request is sent to the server.
     Unchanged,
 }
 
@@ -125,7 +125,7 @@ pub enum Change {
 #[derive(Clone, Debug)]
 pub struct Applied {
     pub change: Change,
-    /// The `Status` that the client would get; none where the object is admitted.
+    /// The `Status` that the client would get; None where the object is admitted.
     pub refusal: Option<Status>,
     /// Texts for the client.
     pub warnings: Vec<String>,
@@ -136,11 +136,11 @@ pub struct Applied {
     pub as_written: bool,
     /// The result of each policy that matched.
     pub outcomes: Vec<PolicyOutcome>,
-    /// The object as policies changed it; none where they did not.
+    /// The object as policies changed it; None where they did not.
     pub mutated: Option<Value>,
-    /// What the object names that is not there as far as is known, and was taken as being there: `PriorityClass "high"`.
+    /// Objects that the object refers to, and that were assumed to exist: `PriorityClass "high"`.
     pub assumed: Vec<String>,
-    /// Why the others were not asked; only where the decision is recorded.
+    /// Why other policies did not apply; only where the decision is recorded.
     pub missed: Vec<Missed>,
 }
 
@@ -292,7 +292,7 @@ impl<'s> Rehearsal<'s> {
         }
     }
 
-    /// Takes over what plugins say. False when they refuse.
+    /// Adds the result of plugins; false if they reject the request.
     fn plugged(applied: &mut Applied, plugged: Plugged) -> bool {
         let Plugged { object: _, refusal, warnings, audit_annotations, assumed } = plugged;
         let new = |known: &[String], all: Vec<String>| -> Vec<String> {
@@ -307,7 +307,7 @@ impl<'s> Rehearsal<'s> {
         applied.refusal.is_none()
     }
 
-    /// Lets plugins and policies change the object of the request. What came of it, if they changed it and do not refuse.
+    /// Runs mutating plugins and policies; returns the object if they changed it and do not reject it.
     fn mutate(
         &self,
         request: &Request<'_>,
@@ -404,7 +404,7 @@ pub fn may_be_in_force(manifest: &Value) -> bool {
     CONFIGURING.contains(&kind)
 }
 
-/// Kinds of what manifests bring with them for one another.
+/// Kinds that manifests may define for one another.
 const CONFIGURING: [&str; 5] = [
     "ValidatingAdmissionPolicy",
     "ValidatingAdmissionPolicyBinding",
@@ -433,7 +433,7 @@ fn change(pair: &Pair) -> Change {
     if pair.old.is_some() { Change::Update } else { Change::Create }
 }
 
-/// 422, as a server refuses what is invalid.
+/// Builds the error 422 of an invalid object.
 fn invalid(identity: &Identity, errors: &[FieldError]) -> Status {
     let causes = errors.iter().map(FieldError::cause).collect();
     Status::invalid(&identity.kind.group, &identity.kind.kind, &identity.name, causes)

@@ -70,13 +70,13 @@ pub enum PairError {
     },
 }
 
-/// Pairs each object of `new` with its predecessor in `old`. A namespaced object without a namespace is in
-/// `namespace`; `known` says which kinds are namespaced.
+/// Pairs each object of `new` with its predecessor in `old`. A namespaced object without a namespace is placed in `namespace`; `known`
+/// tells which kinds are namespaced.
 ///
-/// Versions do not tell objects apart: one object is served in all of them.
+/// Versions do not distinguish objects: an object is served in all of them.
 ///
 /// # Errors
-/// By position in `new`, what cannot be applied.
+/// The objects that cannot be applied, by position in `new`.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -163,7 +163,7 @@ pub struct Pairing<'k> {
 }
 
 impl<'k> Pairing<'k> {
-    /// Starts without objects. `known` has the CRDs; `namespace` is that of objects that name none.
+    /// Starts without objects. `known` has the CRDs; `namespace` is the default for objects that name none.
     #[must_use]
     pub fn new(known: &'k Documents, namespace: &'k str) -> Self {
         Self { known, namespace, before: HashMap::new(), seen: HashMap::new() }
@@ -176,10 +176,10 @@ impl<'k> Pairing<'k> {
         }
     }
 
-    /// Adds the new object at `position`; answers what it is, and the position of the old one that it replaces.
+    /// Adds the new object at `position`; returns its identity, and the position of the old one that it replaces.
     ///
     /// # Errors
-    /// When it cannot be applied, beside those before it.
+    /// If it cannot be applied together with the previous ones.
     pub fn add_new(
         &mut self,
         position: usize,
@@ -207,7 +207,7 @@ impl<'k> Pairing<'k> {
 }
 
 impl Pair {
-    /// Of the new object at `position`, and of the old one that it replaces.
+    /// Builds the pair of the new object at `position` and of the old one that it replaces.
     #[must_use]
     pub fn new(
         identity: Identity,
@@ -226,7 +226,7 @@ type Key = (String, String, String, String);
 
 impl Identity {
     /// # Errors
-    /// When the object does not say what it is.
+    /// If the object lacks an identifying field.
     pub fn of(object: &Value, known: &Documents, namespace: &str) -> Result<Self, PairError> {
         let text = |pointer: &str| pointer::text(object, pointer);
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
@@ -277,7 +277,7 @@ fn is_generated(object: &Value) -> bool {
     pointer::text(object, "/metadata/name").is_empty()
 }
 
-/// A server hands out every object in the version that is asked for. One that cannot be converted stays as it is.
+/// Converts an old object to the requested version, as a server does. One that cannot be converted stays as it is.
 fn in_version(old: &Arc<Value>, kind: &GroupVersionKind, known: &Documents) -> Arc<Value> {
     if old.get("apiVersion").and_then(Value::as_str) == Some(&kind.api_version()) {
         return Arc::clone(old);

@@ -42,7 +42,7 @@ impl Subresource {
         }
     }
 
-    /// Whether requests change what is there before.
+    /// Whether its requests are updates of an existing object.
     pub fn updates(self) -> bool {
         matches!(self, Self::Status | Self::Scale)
     }
@@ -114,7 +114,7 @@ fn sent(rehearsal: &Rehearsal<'_>, pair: &Pair, subresource: Subresource) -> Opt
     Some(Sent { kind, operation, object, old: None })
 }
 
-/// What kubectl asks for without flags.
+/// The options that kubectl sends without flags.
 fn streams(pod: &Value) -> Value {
     let container = pod.pointer("/spec/containers/0/name");
     json!({"stdout": true, "stderr": true, "container": container})

@@ -148,7 +148,7 @@ fn creations() -> Value {
     json!({"resourceRules": [rule]})
 }
 
-/// The name of the least object of a kind, which for some says what the object is about.
+/// Returns the name of the minimal object of a kind; for some kinds it refers to another object.
 pub(super) fn name(kind: &str) -> &'static str {
     match kind {
         "APIService" => "v1.example.com",
@@ -157,7 +157,7 @@ pub(super) fn name(kind: &str) -> &'static str {
     }
 }
 
-/// A guess at the kind of a resource that nobody knows, by its plural.
+/// Guesses the kind of an unknown resource from its plural.
 pub(super) fn kind_of(plural: &str) -> String {
     let singular = match (plural.strip_suffix("ies"), plural.strip_suffix("ses"), plural.strip_suffix('s')) {
         (Some(stem), _, _) => format!("{stem}y"),

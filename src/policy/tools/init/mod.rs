@@ -16,8 +16,8 @@ use crate::set::PolicySet;
 use crate::tools::suite::{self, API_VERSION, Outcome, Suite};
 use crate::vap::Policy;
 
-/// The suite of everything in `set`; `documents` are the files to load, relative to the suite. None where there is
-/// neither a definition nor a policy.
+/// Generates the suite for everything in `set`; `documents` are the files to load, relative to the suite. None where there is neither a
+/// definition nor a policy.
 ///
 /// ```
 /// use admit_policy::{LoadOptions, PolicySet, init, suite};
@@ -53,7 +53,7 @@ pub fn suite(set: &PolicySet, documents: &[String]) -> Option<Value> {
     let decoded = Suite::decode(&document(documents, cases.clone())).ok()?;
     let answered = cases.into_iter().zip(&decoded.cases).map(|(mut draft, case)| {
         let result = suite::run(case, set);
-        // What no server takes is denied before a policy is asked, which must be expected in the server's words.
+        // An object that every server rejects is denied before policies run, with the server's message as the expectation.
         let outcome = if result.refused { Outcome::Deny } else { result.outcome };
         let expect = if result.message.is_empty() {
             json!(outcome.as_str())
@@ -66,7 +66,7 @@ pub fn suite(set: &PolicySet, documents: &[String]) -> Option<Value> {
     Some(document(documents, answered.collect()))
 }
 
-/// The least value that a schema takes, as far as that can be told: patterns and rules are not solved.
+/// Generates a minimal value that a schema accepts, as far as possible: patterns and rules are not solved.
 ///
 /// ```
 /// use admit_policy::{Path, init, schema};
@@ -81,8 +81,7 @@ pub fn sample(schema: &Schema) -> Value {
     sample::of(schema)
 }
 
-/// The least object of a built-in kind that a server takes, as far as that is known, with a name and, where it needs one, a
-/// namespace.
+/// Generates a minimal object of a built-in kind that a server accepts, as far as known, with a name and, if needed, a namespace.
 ///
 /// ```
 /// use admit_policy::{GroupVersionKind, init};
@@ -127,7 +126,7 @@ fn of_definition(crd: &CompiledCrd) -> Vec<Fields> {
     cases.flatten().collect()
 }
 
-/// The expectation stands for nothing yet.
+/// The expectation is a placeholder.
 fn draft(name: &str, object: &Value, old: Option<&Value>) -> Fields {
     let mut case = Fields::new();
     case.insert("name".to_owned(), json!(name));
@@ -191,7 +190,7 @@ fn defined(set: &PolicySet, group: &str, plural: &str) -> Option<Value> {
     Some(custom_resource(crd, crd.versions().first()?))
 }
 
-/// An object of a kind that is known by its resource alone.
+/// Builds an object of a kind of which only the resource is known.
 fn of_builtin(set: &PolicySet, rule: &Rule, group: &str, plural: &str) -> Value {
     let version = rule.versions.first().map_or("*", String::as_str);
     let known = set.documents().builtins().and_then(|kinds| kinds.kind_of(group, version, plural));

@@ -7,7 +7,7 @@ use crate::schema::{Checks, Schema, SchemaType};
 /// Items and letters of a sample: larger minima are left unmet.
 const MOST: i64 = 64;
 
-/// A sample of the schema: its default, else what it requires and no more.
+/// Returns a sample of the schema: its default, else only what it requires.
 pub(super) fn of(schema: &Schema) -> Value {
     if let Some(default) = &schema.default {
         return default.clone();

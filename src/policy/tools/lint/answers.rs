@@ -1,15 +1,15 @@
-//! Whether a condition has the same answer for every object, found out once for each text.
+//! Caches, per expression text, whether a condition has the same result for every object.
 
 use super::{logic, unbound};
 use crate::recent::Recent;
 use crate::report::recording::Expression;
 
-/// Bytes of the texts that are kept.
+/// The maximum size of cached texts in bytes.
 const MAX_TEXTS: usize = 2 << 20;
-/// What an answer takes beside its text.
+/// The size of an entry beside its text.
 const PER_ANSWER: usize = 100;
 
-/// The answers of conditions by their texts.
+/// The cached results of conditions, by text.
 #[derive(Debug)]
 pub(super) struct Answers(Recent<Box<str>, Option<bool>>);
 

@@ -100,7 +100,7 @@ fn against(document: &Document, binding: &Binding, policy: &Policy) -> Vec<Findi
     findings
 }
 
-/// What a binding leaves of what its policy matches, unless the policy by itself matches nothing.
+/// Reports a binding that leaves nothing of what its policy matches, unless the policy itself matches nothing.
 fn nothing_left(document: &Document, resources: &MatchResources, policy: &Policy) -> Vec<Finding> {
     let of_policy = nothing::left(&policy.constraints, None);
     let by_itself = |field: &str| of_policy.iter().any(|(known, _)| *known == field);

@@ -13,11 +13,11 @@ pub const RULE_LIMIT: u64 = crate::crd::EXPRESSION_LIMIT;
 /// The cost limit of all rules of a version together.
 pub const VERSION_LIMIT: u64 = crate::crd::TOTAL_LIMIT;
 
-/// Estimates below this are nobody's worry: their causes are not looked for.
+/// For estimates below this, causes are not searched.
 const WORTH_ASKING: u64 = RULE_LIMIT / 100;
 /// Bounds that are tried for one rule.
 const MAX_TRIES: usize = 128;
-/// Causes that are told.
+/// The maximum number of causes to report.
 const MAX_CAUSES: usize = 3;
 
 /// The estimate of one rule.
@@ -33,7 +33,7 @@ const MAX_CAUSES: usize = 3;
 pub struct RuleCost {
     /// `spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule`
     pub path: String,
-    /// The estimate of one evaluation times the number of evaluations: what a server compares with its limit.
+    /// The estimate of one evaluation times the number of evaluations, which a server compares with its limit.
     pub cost: u64,
     /// How often the rule can run on one object.
     pub runs: u64,

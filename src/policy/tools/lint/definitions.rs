@@ -11,7 +11,7 @@ use crate::read::manifest::Document;
 use crate::schema::Schema;
 use crate::set::load::UnknownField;
 
-/// The costs of the rules of a definition, also of one that a server would refuse for them.
+/// Returns the costs of the rules of a definition, even if a server would reject it for them.
 pub(super) fn costs(document: &Document, definition: &Definition) -> Vec<PlacedCost> {
     let versions = definition.versions.iter().enumerate();
     let costs = versions.filter_map(|(index, version)| {
@@ -72,7 +72,7 @@ pub(super) fn lint(document: &Document, crd: &CompiledCrd, answers: &mut Answers
     findings
 }
 
-/// Formats that no server checks, each told once, as servers warn of them.
+/// Formats that no server checks, each reported once, as in servers' warnings.
 struct Formats<'d> {
     document: &'d Document,
     known: HashSet<String>,

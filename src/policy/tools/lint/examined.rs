@@ -1,5 +1,5 @@
-//! What a document comes to by itself, and what is kept of it: of many documents that are linted with each key of an editor,
-//! only one has changed.
+//! Examines each document by itself and caches the result: when an editor lints all documents on each keystroke, only one of them has
+//! changed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -24,7 +24,7 @@ const MAX_NODES: usize = 100_000;
 pub struct Memory {
     compiled: rules::Memory,
     answers: Answers,
-    /// By the address of the document, which nothing else has while it is known here.
+    /// By the address of the document, which is not reused while it is cached here.
     documents: HashMap<usize, Kept>,
 }
 
@@ -36,14 +36,14 @@ struct Kept {
     is_used: bool,
 }
 
-/// What a document comes to by itself.
+/// The results for a single document.
 #[derive(Debug, Default)]
 pub(super) struct Examined {
     unknown: Vec<UnknownField>,
     definition: Option<Made>,
     /// Nodes of its schemas.
     nodes: usize,
-    /// Of its rules.
+    /// The costs of its rules.
     pub(super) costs: Vec<PlacedCost>,
     /// Fields that it does not have.
     pub(super) dropped: Vec<Finding>,
@@ -54,7 +54,7 @@ pub(super) struct Examined {
 #[derive(Debug)]
 struct Made {
     compiled: Result<Arc<CompiledCrd>, Vec<FieldError>>,
-    /// What was read, where it is refused all the same.
+    /// The parsed definition, if it is rejected.
     read: Option<Definition>,
 }
 
@@ -107,7 +107,7 @@ impl Examined {
         examined
     }
 
-    /// The definition, also one that a server would refuse.
+    /// Returns the definition, even one that a server would reject.
     pub(super) fn definition(&self) -> Option<&Definition> {
         self.definition.as_ref()?.definition()
     }
@@ -116,20 +116,20 @@ impl Examined {
         self.definition.as_ref()?.compiled.as_ref().ok()
     }
 
-    /// The document with what is known of it.
+    /// Returns the document with its results.
     pub(super) fn loaded<'a>(&'a self, document: &'a Document) -> Loaded<'a> {
         let definition = self.definition.as_ref().map(|made| &made.compiled);
         Loaded { document, known: Some(Known { unknown: &self.unknown, definition }) }
     }
 }
 
-/// As deep as schemas nest.
+/// Counts the nodes; the recursion is as deep as schemas nest.
 fn nodes(schema: &Schema) -> usize {
     schema.children().map(nodes).fold(1, usize::saturating_add)
 }
 
 impl Memory {
-    /// What the documents come to, each by itself; of those that were not there before it is found out.
+    /// Returns the results for the documents; new documents are examined now.
     pub(super) fn examine(&mut self, documents: &[Arc<Document>]) -> Vec<Arc<Examined>> {
         let Self { compiled, answers, documents: kept } = self;
         kept.values_mut().for_each(|kept| kept.is_used = false);
@@ -149,7 +149,7 @@ impl Memory {
         examined
     }
 
-    /// Forgets documents that nobody has, and where definitions are too large together, those that were of no use this time.
+    /// Drops documents that no longer exist, and if the definitions are too large together, those not used in this run.
     fn forget(&mut self) {
         self.documents.retain(|_, kept| kept.document.strong_count() > 0);
         if self.nodes() > MAX_NODES {
@@ -164,7 +164,7 @@ impl Memory {
         self.documents.values().map(|kept| kept.examined.nodes).fold(0, usize::saturating_add)
     }
 
-    /// Works with what expressions were compiled to at hand.
+    /// Runs work with the cache of compiled expressions.
     pub(super) fn remembering<T>(&mut self, work: impl FnOnce() -> T) -> T {
         remembering(&mut self.compiled, work)
     }

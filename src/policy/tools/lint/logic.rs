@@ -40,7 +40,7 @@ fn only_answer(ast: &Ast, text: &str, id: ExprId) -> Option<bool> {
     }
 }
 
-/// Which answers came out.
+/// The results that occurred.
 #[derive(Debug, Default)]
 struct Seen {
     yes: bool,
@@ -66,13 +66,13 @@ fn try_all(formula: &Formula, domains: &[Vec<Sample>], chosen: &mut Vec<Sample>,
     }
 }
 
-/// A condition over unknowns, which are told by their number.
+/// A condition over unknowns, which are numbered.
 #[derive(Debug)]
 enum Formula {
     Known(bool),
     /// The unknown is the answer itself.
     Answer(usize),
-    /// How the unknown compares with a literal.
+    /// A comparison of the unknown with a literal.
     Compared(usize, Comparison, Sample),
     /// The unknown is how two values compare.
     Related(usize, Comparison),
@@ -153,7 +153,7 @@ impl Comparison {
         !matches!(self, Self::Equal | Self::Unequal)
     }
 
-    /// None where values without an order are asked for one.
+    /// Returns None for a comparison of values without an order.
     fn holds(self, order: Order) -> Option<bool> {
         match (self, order) {
             (Self::Equal, order) => Some(order == Order::Equal),
@@ -167,7 +167,7 @@ impl Comparison {
     }
 }
 
-/// Something that has different values on different objects, told by how it is written.
+/// A subexpression that may have different values on different objects, identified by its text.
 #[derive(Debug)]
 struct Unknown {
     text: String,
@@ -178,7 +178,7 @@ struct Unknown {
 enum Kind {
     Answer,
     Relation,
-    /// With the literals that it is compared with.
+    /// A value, with the literals that it is compared with.
     Value(Vec<Sample>),
 }
 
@@ -244,7 +244,7 @@ impl<'a> Reader<'a> {
         match (self.literal(left), self.literal(right)) {
             (None, Some(literal)) => self.with_literal(id, left, comparison, literal),
             (Some(literal), None) => self.with_literal(id, right, comparison.flipped(), literal),
-            // The program itself, run without any values, tells what comes of literals.
+            // Literals are evaluated by running the program without any variables.
             (Some(_), Some(_)) => self.opaque(id),
             (None, None) => self.related(comparison, self.written(left), self.written(right)),
         }
@@ -257,7 +257,7 @@ impl<'a> Reader<'a> {
         comparison: Comparison,
         literal: Sample,
     ) -> Formula {
-        // Between two texts there are always others, which are not tried.
+        // Other strings lie between any two strings; those are not tried.
         if matches!(literal, Sample::Answer(_)) || literal.is_text() && comparison.is_of_order() {
             return self.opaque(id);
         }
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
         any.unwrap_or(Formula::Known(false))
     }
 
-    /// `all` of what always holds, `exists` of what never does: the list makes no difference.
+    /// `all` of a condition that always holds, `exists` of one that never does: the list makes no difference.
     fn fold(&self, fold: &Comprehension) -> Option<bool> {
         let Expr::Literal(Literal::Bool(start)) = self.ast.expr(fold.accu_init) else { return None };
         let Expr::Call { function, args, .. } = self.ast.expr(fold.step) else { return None };
@@ -310,7 +310,7 @@ impl<'a> Reader<'a> {
         Formula::Answer(self.unknown(self.written(id).to_owned(), || Kind::Answer))
     }
 
-    /// The number of an unknown. One text in two roles is two unknowns.
+    /// Returns the number of an unknown. A text in two roles is two unknowns.
     fn unknown(&mut self, text: String, kind: impl FnOnce() -> Kind) -> usize {
         let kind = kind();
         let same = |unknown: &Unknown| {

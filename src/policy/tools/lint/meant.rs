@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::read::manifest::{Document, LoadError};
 use crate::release::FOLLOWED;
 
-/// What a compiler says before a name that it does not know as a function or variable, or as a field.
+/// The text before an unknown function, variable or field in a compiler's message.
 const UNDECLARED: &str = "undeclared reference to '";
 const UNDEFINED: &str = "undefined field '";
 
@@ -28,11 +28,12 @@ const VARIABLES: [&str; 9] = [
     "oldSelf",
 ];
 
-/// Every function, in order: of equally near ones the first is told.
+/// All functions, sorted: of equally similar ones the first is suggested.
 static FUNCTIONS: LazyLock<BTreeSet<&'static str>> =
     LazyLock::new(|| Env::of_release(FOLLOWED, Mode::New).functions().collect());
 
-/// `did you mean …?` for what `text`, a compiler's, does not know: `fields` are those of the objects. Empty where nothing is near.
+/// Returns `did you mean …?` for the unknown name in `text`, a compiler's message: `fields` are those of the objects. Empty if no name
+/// is similar.
 pub(super) fn help<'f>(text: &str, fields: impl IntoIterator<Item = &'f str>) -> String {
     if let Some(name) = quoted(text, UNDECLARED) {
         let known = FUNCTIONS.iter().copied().chain(VARIABLES);
@@ -42,7 +43,7 @@ pub(super) fn help<'f>(text: &str, fields: impl IntoIterator<Item = &'f str>) ->
     did_you_mean(meant)
 }
 
-/// The same for a document that a server refuses: fields are those that its schemas and variables name.
+/// Suggests names for a document that a server rejects: fields are those in its schemas and variables.
 pub(super) fn help_for(mistake: &LoadError, documents: &ByPlace<'_>) -> String {
     if !mistake.message.contains(UNDECLARED) && !mistake.message.contains(UNDEFINED) {
         return String::new();
@@ -68,7 +69,7 @@ impl<'d> ByPlace<'d> {
         Self(by_file)
     }
 
-    /// The document that a mistake stands in: the last one of the file that does not begin behind it.
+    /// Returns the document that contains an error: the last one of the file that begins before it.
     fn at(&self, mistake: &LoadError) -> Option<&'d Document> {
         let of_file = self.0.get(&*mistake.file)?;
         let behind = of_file.partition_point(|document| document.position("") <= mistake.position);
@@ -82,7 +83,7 @@ pub(super) fn variables<'d>(document: &'d Document, names: &mut BTreeSet<&'d str
     names.extend(list.iter().filter_map(|one| one.get("name")?.as_str()));
 }
 
-/// The names of all properties of all schemas in a definition. Recursive: whoever read the value has bounded its depth.
+/// Collects the names of all properties of all schemas in a definition. Recursive: parsing has limited the depth.
 fn properties<'d>(value: &'d Value, names: &mut BTreeSet<&'d str>) {
     match value {
         Value::Object(fields) => {
@@ -121,7 +122,7 @@ fn fields_of<'t>(decl: &'t DeclType, names: &mut BTreeSet<&'t str>) {
     }
 }
 
-/// The text between `before` and the next quote.
+/// Returns the text between `before` and the next quote.
 fn quoted<'t>(text: &'t str, before: &str) -> Option<&'t str> {
     let (_, behind) = text.split_once(before)?;
     behind.split_once('\'').map(|(name, _)| name)

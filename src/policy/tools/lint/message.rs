@@ -17,8 +17,8 @@ const VARIABLES: [&str; 9] = [
     "oldSelf",
 ];
 
-/// Whether a message looks as if its author expected it to be evaluated: it is an expression that joins texts or calls a
-/// function, or has a variable in brackets, as templates have.
+/// Whether a message looks like an unevaluated expression: it parses as one that concatenates strings or calls a function, or it has a
+/// variable in brackets, as in templates.
 pub(super) fn is_expression(message: &str) -> bool {
     names_variable(message) && (is_template(message) || joins(message) && compiles(message))
 }

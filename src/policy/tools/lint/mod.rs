@@ -54,7 +54,7 @@ use crate::set::PolicySet;
 use crate::set::load::LoadOptions;
 use crate::vap::{Binding, Policy, Types};
 
-/// The codes of all findings that a server would not refuse, each with a short description.
+/// The codes of all findings that a server would not reject, each with a short description.
 pub const CODES: [(&str, &str); 14] = [
     ("unused-variable", "No expression uses the variable."),
     ("unused-params", "No expression uses the params."),
@@ -82,11 +82,11 @@ pub enum Severity {
     /// For information only; nothing has to be fixed.
     Note,
     Warning,
-    /// A server would refuse the document.
+    /// A server would reject the document.
     Error,
 }
 
-/// One mistake, or one part without effect.
+/// A mistake, or a part without effect.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
     /// Which kind of finding: stable, `unused-variable`.
@@ -112,9 +112,9 @@ pub struct PlacedCost {
 /// The result of a lint run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// By place.
+    /// The findings, by position.
     pub findings: Vec<Finding>,
-    /// In the order of the documents.
+    /// The costs of rules, in the order of the documents.
     pub costs: Vec<PlacedCost>,
 }
 
@@ -134,7 +134,7 @@ struct Compiled<'d> {
     policies: Vec<(&'d Document, Policy)>,
     bindings: Vec<(&'d Document, Binding)>,
     definitions: Vec<&'d Arc<CompiledCrd>>,
-    /// Also those that a server would refuse: their names are known all the same.
+    /// All definitions, including those that a server would reject: their names are known anyway.
     named: Vec<&'d Definition>,
 }
 
@@ -191,8 +191,8 @@ pub fn lint<D: Borrow<Document>>(documents: &[D], options: LoadOptions, builtin:
     together(&documents, options, builtin)
 }
 
-/// The same as [`lint`], for those who ask again and again: what `memory` has of documents and of expressions that have not
-/// changed since is not found out anew. A document is known by where it lies.
+/// Lints like [`lint`], for callers that lint repeatedly: results in `memory` for documents and expressions that have not changed are
+/// reused. A document is identified by its address.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -218,7 +218,7 @@ pub fn lint_again(
     memory.remembering(|| together(&documents, options, builtin))
 }
 
-/// What documents come to together, each with what it comes to by itself.
+/// Lints documents together, each with its own results.
 fn together(documents: &[(&Document, &Examined)], options: LoadOptions, builtin: &dyn Types) -> Report {
     let mut report = Report::default();
     for (_, examined) in documents {
@@ -259,7 +259,7 @@ fn by_rule(costs: &[PlacedCost]) -> HashMap<(&str, &str), &PlacedCost> {
     by_rule
 }
 
-/// A refusal; one for its cost is told with the bound that would help.
+/// Builds a finding for a rejection; one for cost suggests the missing bound.
 fn refused(
     mistake: LoadError,
     by_rule: &HashMap<(&str, &str), &PlacedCost>,
@@ -274,7 +274,7 @@ fn refused(
     Finding { code: "refused", severity: Severity::Error, mistake, help }
 }
 
-/// The path of a rule within its schema: a server names what all versions share by another path.
+/// Returns the path of a rule within its schema: a server uses another path for schemas that all versions share.
 fn below_schema(path: &str) -> Option<&str> {
     path.split_once("openAPIV3Schema").map(|(_, below)| below)
 }

@@ -1,5 +1,5 @@
-//! Checks MutatingAdmissionPolicies and their bindings: variables and params that nothing uses, conditions that are the same
-//! for every object, and one without the other.
+//! Checks MutatingAdmissionPolicies and their bindings: unused variables and params, constant conditions, policies without bindings and
+//! bindings without a policy.
 
 use std::collections::HashSet;
 

@@ -29,10 +29,10 @@ pub(super) fn left(constraints: &MatchResources, more: Option<&MatchResources>) 
     found
 }
 
-/// What requirements say of one label.
+/// The combined requirements on one label.
 #[derive(Default)]
 struct Label<'s> {
-    /// Where a value of a list is asked for, those that all such lists have.
+    /// The intersection of all lists that a value must be in, if there are any.
     allowed: Option<BTreeSet<&'s str>>,
     denied: BTreeSet<&'s str>,
     present: bool,
@@ -56,7 +56,7 @@ fn contradiction<'s>(requirements: impl Iterator<Item = &'s Requirement>) -> Opt
             SelectorOperator::NotIn => label.denied.extend(listed()),
             SelectorOperator::Exists => label.present = true,
             SelectorOperator::DoesNotExist => label.absent = true,
-            // Policies have no comparisons; they ask for a label at least.
+            // Policies do not support comparisons; they still require the label to exist.
             SelectorOperator::GreaterThan | SelectorOperator::LessThan => label.present = true,
         }
     }

@@ -37,7 +37,7 @@ fn constant_rules(document: &Document, policy: &Policy) -> Vec<Finding> {
             (true, true) => ("always holds", "take it out: it excludes nothing"),
             (true, false) => ("never holds", "the policy is never evaluated"),
             (false, true) => ("cannot be false", "it denies nothing"),
-            // Conditions that pick out what is forbidden need no more of a rule.
+            // `false` as a rule is fine where match conditions select what is forbidden.
             (false, false) if conditioned && text.trim() == "false" => return None,
             (false, false) => ("cannot be true", "it denies everything that the policy matches"),
         };
@@ -67,7 +67,7 @@ fn messages(document: &Document) -> Vec<Finding> {
         .collect()
 }
 
-/// An expression where only text is shown.
+/// Reports an expression in a message, which is not evaluated.
 pub(super) fn in_message(document: &Document, field: &str, text: &str) -> Finding {
     let problem = format!("`{text}` is shown as it stands, though it looks like an expression");
     warning(document, "cel-in-message", field, problem, "expressions belong in messageExpression")

@@ -9,7 +9,7 @@ use crate::matching::{self, Rule};
 use crate::read::manifest::Document;
 use crate::vap::{Policy, Types};
 
-/// How many of the resources that a group does have are named where one is looked for that it does not have.
+/// The maximum number of resources of a group to list when another one is unknown.
 const NAMED: usize = 10;
 
 /// The resources of groups that have no others.
@@ -19,13 +19,13 @@ pub(super) struct Served<'c> {
 
 #[derive(Default)]
 struct Group<'c> {
-    /// In the order of the definitions, as many as are named.
+    /// The first resources, in the order of the definitions, as many as are listed.
     first: Vec<&'c str>,
     all: BTreeSet<&'c str>,
 }
 
 impl<'c> Served<'c> {
-    /// What definitions serve, and what is built in.
+    /// Collects the resources that definitions serve, and the built-in ones.
     pub(super) fn of(compiled: &'c Compiled<'_>, builtin: &'c dyn Types) -> Self {
         let defined = compiled.named.iter().map(|of| (of.group.as_str(), of.names.plural.as_str()));
         let mut groups: BTreeMap<&str, Group<'_>> = BTreeMap::new();
@@ -53,7 +53,7 @@ impl<'c> Served<'c> {
     }
 
     fn of_rule(&self, document: &Document, index: usize, rule: &Rule) -> Vec<Finding> {
-        // Of groups with other resources than are known, any may be served.
+        // A group with unknown resources may serve any.
         let groups: Option<Vec<&Group<'_>>> =
             rule.groups.iter().map(|group| self.groups.get(group.as_str())).collect();
         let Some(groups) = groups else { return Vec::new() };
@@ -109,7 +109,7 @@ fn named(groups: &[&Group<'_>]) -> String {
     }
 }
 
-/// Whether policies are asked about none of the objects that the rule speaks of.
+/// Whether policies never apply to any object of the rule.
 fn is_exempt(rule: &Rule) -> bool {
     rule.groups.iter().all(|group| group == matching::EXEMPT_GROUP)
         && rule.resources.iter().all(|resource| {

@@ -48,7 +48,7 @@ pub(super) fn lint(compiled: &Compiled<'_>, builtin: &dyn Types) -> Vec<Finding>
     findings
 }
 
-/// A server tells of these, and lets the rule decide all the same.
+/// A server only warns of these errors, and evaluates the rule anyway.
 const TYPE_CHECK: &str =
     "a server only shows this in the policy's status; `# admit:allow type-check` above it silences this";
 

@@ -12,8 +12,8 @@ impl<'a> Variables<'a> for Unbound {
     }
 }
 
-/// The answer of a condition that is the same on every document. Where no variable has a value, naming one is an error,
-/// which only `&&`, `||` and `?:` can make up for; what comes out all the same comes out for every value.
+/// Returns the result of a condition that is the same on every document. The condition is evaluated without any variables: using one is
+/// an error, which only `&&`, `||` and `?:` can absorb, so a result does not depend on any value.
 pub(super) fn constant(program: &Program) -> Option<bool> {
     let arena = Bump::new();
     match program.eval(&Unbound, &mut Evaluation::new(&arena)) {

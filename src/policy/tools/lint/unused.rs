@@ -1,4 +1,4 @@
-//! Variables of policies that no expression names.
+//! Finds variables of policies that no expression uses.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{Finding, warning};
 use crate::read::manifest::Document;
 
-/// Variables that no expression names. Without all of them the policy has to compile still: a name may be written in ways that
-/// are not looked for, and then nothing is said.
+/// Returns variables that no expression uses. As a check, the policy must still compile without all of them, since a name may be used
+/// in ways that are not searched; otherwise none is returned.
 pub(super) fn unused_variables<'t>(
     document: &Document,
     texts: impl Iterator<Item = &'t str>,

@@ -31,7 +31,7 @@ pub(super) enum Order {
 const EXACT: u64 = 1 << 52;
 
 impl Sample {
-    /// None for literals that are not told apart here.
+    /// Returns None for literals that are not distinguished here.
     pub(super) fn of_literal(literal: &Literal) -> Option<Self> {
         match literal {
             Literal::Null => Some(Self::Null),
@@ -78,7 +78,7 @@ impl Sample {
     }
 }
 
-/// The `literals`, and what lies between and beside them. What `counts` is a whole number from 0 on.
+/// Returns the `literals`, and values between and beside them. With `counts`, values are integers from 0 on.
 pub(super) fn samples(literals: Vec<Sample>, counts: bool) -> Vec<Sample> {
     let mut numbers: Vec<f64> = Vec::new();
     let mut samples: Vec<Sample> = Vec::new();

@@ -19,12 +19,12 @@ use crate::tools::apply::not_strict;
 /// An object that a server does not take.
 pub(super) struct Refused {
     pub(super) answer: Answer,
-    /// Whether that is so whatever policies make of it.
+    /// Whether policies cannot change that.
     pub(super) is_final: bool,
 }
 
-/// Does to the objects of a request what a server does before it asks policies, where it knows the kind and would store the
-/// object. Answers why it would not.
+/// Processes the objects of a request as a server does before policies run, if it knows the kind and would store the object. Returns
+/// why it would reject it.
 pub(super) fn prepare(request: &mut Request<'_>, host: &Documents) -> Result<(), Box<Refused>> {
     let Some(builtins) = host.builtins().filter(|_| is_written(request, host)) else { return Ok(()) };
     let Some(Prepared { object, old, strict, refusal, .. }) = prepared(request, host, builtins) else {
@@ -43,7 +43,7 @@ pub(super) fn prepare(request: &mut Request<'_>, host: &Documents) -> Result<(),
     }
 }
 
-/// Whether the object is what would be stored: those sent to most subresources, and those that stand for another resource, are not.
+/// Whether the object would be stored: those sent to most subresources, and those that represent another resource, are not.
 fn is_written(request: &Request<'_>, host: &Documents) -> bool {
     matches!(request.operation, Operation::Create | Operation::Update)
         && matches!(request.subresource.as_str(), "" | "status")
@@ -67,7 +67,7 @@ fn prepared(request: &Request<'_>, host: &Documents, builtins: &dyn Builtins) ->
     Some(prepared)
 }
 
-/// A server knows the namespace of what is in one, which cases leave out. Answers whether it was.
+/// Sets the namespace of a namespaced object, which cases omit. Returns whether it was omitted.
 fn place(object: &mut Value, namespace: &str) -> bool {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return false };
     let is_left_out = !metadata.contains_key("namespace");
@@ -93,7 +93,7 @@ pub(super) fn of_status(status: &Status) -> Answer {
     let causes = status.causes().iter();
     let mut causes: Vec<Told> =
         causes.map(|cause| told(&cause.message, &cause.field, &cause.reason)).collect();
-    // The whole is what people see, and what they expect.
+    // Users see the whole message, and may expect it.
     causes.push(told(&status.message, "", ""));
     Answer {
         outcome: Some(Outcome::Deny),

@@ -161,14 +161,14 @@ fn states(fields: &Fields<'_>) -> Result<StatesCase, FieldsError> {
     })
 }
 
-/// Why changes cannot be made to an object.
+/// Why a patch cannot be applied to an object.
 #[derive(Debug, Error)]
 enum ChangeError {
     #[error(transparent)]
     NoPatch(#[from] NoPatch),
     #[error("operation {} at {}: {}", .0.operation, .0.path, .0.kind)]
     Patch(#[from] PatchError),
-    /// In the words of a server.
+    /// A server's error about a strategic merge patch.
     #[error("{0}")]
     Strategic(#[from] StrategicError),
     #[error("{} {} is no built-in kind: only those have strategic merge patches", .0.api_version(), .0.kind)]
@@ -181,8 +181,8 @@ enum ChangeError {
     UnknownType(String),
 }
 
-/// What `changes` make of `object`, by the same choice of a type as `kubectl patch`'s: a list is a JSON patch, a map a
-/// strategic merge patch where the kind is built in, else a merge patch.
+/// Applies `changes` to `object`; the patch type is chosen as by `kubectl patch`: a list is a JSON patch, a map a strategic merge patch
+/// if the kind is built in, else a merge patch.
 fn patched(
     object: &Value,
     changes: &Value,
@@ -265,7 +265,7 @@ impl Layered<'_> {
         })
     }
 
-    /// The layer that says something about `key`.
+    /// Returns the layer that sets `key`.
     fn of(&self, key: &str) -> &Fields<'_> {
         if self.case.get(key).is_some() { self.case } else { self.defaults }
     }
@@ -280,8 +280,8 @@ impl Layered<'_> {
         Some(Arc::new(object))
     }
 
-    /// The new object: the default one with the case's own merged over it, or what `patch` makes of the old one (of the
-    /// default one, where there is no old one).
+    /// Returns the new object: the default one with the case's own merged over it, or the result of `patch` on the old one (on the
+    /// default one, if there is no old one).
     fn object(&self, old: Option<&Value>) -> Result<Option<Arc<Value>>, FieldsError> {
         let fields = self.of("patch");
         let Some(changes) = fields.get("patch") else { return Ok(self.merged("object")) };
@@ -298,7 +298,7 @@ impl Layered<'_> {
             .map_err(|error| wrong(error.to_string()))
     }
 
-    /// What the objects imply, unless it is said.
+    /// Returns the operation: the given one, else the one that the objects imply.
     fn operation(
         &self,
         object: Option<&Value>,

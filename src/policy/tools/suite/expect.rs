@@ -1,4 +1,4 @@
-//! The expectations of a test case, and how a result differs from them.
+//! Defines the expectations of a test case, and compares a result with them.
 
 use admit_apimachinery::field_error::FieldErrorKind;
 use regex_automata::meta::Regex;
@@ -19,8 +19,7 @@ pub struct Expectation {
     pub field: Option<String>,
     /// Audit annotations that must be there.
     pub annotations: Vec<(String, String)>,
-    /// What the object has when policies have changed it: maps may have more members, a null stands for one that is not
-    /// there, and lists are compared whole.
+    /// The expected object after mutations: maps may have more members, a null means absence, and lists are compared as a whole.
     pub object: Option<Value>,
     /// Whether policies leave an object as it is that they have changed once.
     pub idempotent: bool,
@@ -35,7 +34,7 @@ pub enum ExpectedReason {
     Cause(FieldErrorKind),
 }
 
-/// A condition on a text.
+/// A condition on a string.
 #[derive(Debug)]
 pub enum Text {
     Equals(String),
@@ -43,7 +42,7 @@ pub enum Text {
     Regex { pattern: String, regex: Box<Regex> },
 }
 
-/// One difference.
+/// A difference.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Mismatch {
     /// The part that differs: `outcome`, `message`, …
@@ -58,42 +57,42 @@ pub(super) struct Answer {
     pub(super) outcome: Option<Outcome>,
     /// Failed rules were also written to the audit log.
     pub(super) audited: bool,
-    /// What the rules in question said.
+    /// What the rules reported.
     pub(super) told: Vec<Told>,
     pub(super) reason: Option<Reason>,
-    /// The policy that spoke; none where a definition did.
+    /// The policy that decided; None where a definition did.
     pub(super) policy: Option<String>,
     pub(super) annotations: Vec<(String, String)>,
-    /// Policies that were not asked, with the reasons; only where the case is recorded.
+    /// Policies that did not apply, with the reasons; only where the case is recorded.
     pub(super) missed: Vec<Missed>,
     /// The object as policies left it.
     pub(super) object: Option<Value>,
-    /// The same after they saw it once more; only where that is asked for.
+    /// The object after a second run of mutations; only if requested.
     pub(super) again: Option<Value>,
-    /// The whole message of a server that takes no such object, whatever policies say.
+    /// The whole message of a server that rejects the object, whatever policies say.
     pub(super) refusal: Option<String>,
     /// What the object names that no document has, and was taken as being there.
     pub(super) assumed: Vec<String>,
 }
 
-/// What one rule said.
+/// The report of one rule.
 #[derive(Debug)]
 pub(super) struct Told {
     pub(super) message: String,
     pub(super) field: String,
-    /// Where a definition refuses.
+    /// The error type, if a definition rejects it.
     pub(super) cause: Option<FieldErrorKind>,
 }
 
 impl Answer {
-    /// What was told first.
+    /// Returns the first report.
     pub(super) fn first(&self) -> (String, String) {
         self.told.first().map(|told| (told.message.clone(), told.field.clone())).unwrap_or_default()
     }
 }
 
 impl Expectation {
-    /// Of nothing but an outcome.
+    /// Builds an answer with only an outcome.
     pub(super) const fn of(outcome: Outcome) -> Self {
         Self {
             outcome,
@@ -116,8 +115,8 @@ impl Expectation {
         }
     }
 
-    /// Whether more is expected than what any policy answers: `deny` and the reason `Invalid` fit a server's refusal of an
-    /// object that was to be denied by a policy, which was never asked.
+    /// Whether more is expected than any policy could answer: `deny` with the reason `Invalid` also matches a server's rejection of an
+    /// object before the policy under test ran.
     fn names_what_is_told(&self) -> bool {
         self.message.is_some()
             || self.field.is_some()
@@ -159,7 +158,7 @@ impl Expectation {
         found
     }
 
-    /// Each part is looked for among what agrees with the parts before it.
+    /// Each part is compared with the rules that match all parts before it.
     fn of_one_rule(&self, told: &[Told], found: &mut Vec<Mismatch>) {
         let mut left: Vec<&Told> = told.iter().collect();
         let mut narrow =
@@ -196,7 +195,7 @@ impl Expectation {
     }
 }
 
-/// Where `actual` is not as `expected` says.
+/// Lists where `actual` differs from `expected`.
 fn differences(expected: &Value, actual: &Value, path: &mut String, found: &mut Vec<Mismatch>) {
     let length = path.len();
     match (expected, actual) {
@@ -248,7 +247,7 @@ impl Text {
     }
 }
 
-/// The condition on a text at `key`, if there is one.
+/// Parses the condition on a string at `key`, if there is one.
 pub(super) fn text(fields: &Fields<'_>, key: &str) -> Result<Option<Text>, FieldsError> {
     match fields.get(key) {
         None => return Ok(None),
@@ -274,7 +273,7 @@ pub(super) fn text(fields: &Fields<'_>, key: &str) -> Result<Option<Text>, Field
     Ok(Some(Text::Regex { pattern, regex: Box::new(regex) }))
 }
 
-/// Why a pattern is none, in one line: what its syntax lacks, where that is it.
+/// Explains in one line why a pattern is invalid: the syntax error, if that is it.
 fn not_a_pattern(error: &regex_automata::meta::BuildError) -> String {
     let told = error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
     let reason = told.lines().last().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Declarative test cases: a request, and the verdict that policies and CRDs must reach.
+//! Runs declarative test cases: a request, and the expected verdict of policies and CRDs.
 //!
 //! ```text
 //! Suite document ──Suite::decode──► Suite ──cases──► run(case, PolicySet) ──► CaseResult
@@ -57,12 +57,12 @@ pub const API_VERSION: &str = "admit/v1";
 /// ```
 #[derive(Debug)]
 pub struct Suite {
-    /// Files and folders to load, relative to the suite; empty stands for the suite's own folder.
+    /// Files and folders to load, relative to the suite; empty means the suite's own folder.
     pub documents: Vec<String>,
     pub cases: Vec<Case>,
     /// Pictures of fields that are expected.
     pub states: Vec<StatesCase>,
-    /// What is known to get past policies, and is meant to.
+    /// Known evasions of policies that are accepted.
     pub accepted: Vec<Accepted>,
     /// Tokens, authorizers, webhooks and devices.
     pub places: Vec<PlaceCase>,
@@ -89,7 +89,7 @@ pub struct Accepted {
     pub family: String,
     /// The place by which the request differs from one that is denied.
     pub path: String,
-    /// Why that is right.
+    /// Why that is acceptable.
     pub reason: String,
 }
 
@@ -102,7 +102,7 @@ pub struct StatesCase {
     pub subject: StatesOf,
     /// An expression over `self`: only objects are meant for which it holds, from their creation on.
     pub only: Option<String>,
-    /// Users to try where rules ask who it is.
+    /// Users to try where rules read the user.
     pub users: Vec<String>,
     /// `A -> B`, `[*] -> A` for a creation, `A -> [*]` where nothing may follow.
     pub expect: Vec<String>,
@@ -113,11 +113,11 @@ pub struct StatesCase {
 pub enum StatesOf {
     /// The values of a field: `status.phase`.
     Field(String),
-    /// What an expression over `self` comes to.
+    /// The value of an expression over `self`.
     State(String),
 }
 
-/// One request and its expected result.
+/// A request and its expected result.
 #[derive(Debug)]
 pub struct Case {
     pub name: String,
@@ -128,7 +128,7 @@ pub struct Case {
     pub resource: Option<String>,
     pub subresource: String,
     pub namespace: Option<String>,
-    /// The name of what the request is about; that of the object where absent.
+    /// The name of the request's target; that of the object if absent.
     pub request_name: Option<String>,
     pub object: Option<Arc<Value>>,
     pub old_object: Option<Arc<Value>>,
@@ -137,9 +137,9 @@ pub struct Case {
     pub user: UserInfo,
     /// Objects that exist for this case, in place of loaded ones of the same name: params and Namespaces.
     pub existing: Vec<Arc<Value>>,
-    /// Predefined answers of the authorizer; absent where there is none to ask.
+    /// Predefined answers of the authorizer; absent if there is no authorizer.
     pub access: Option<Arc<AccessAnswers>>,
-    /// When the request is made, where exceptions depend on it; else when the case is run.
+    /// The time of the request, if exceptions depend on it; else the time of the run.
     pub now: Option<SystemTime>,
     pub expect: Expectation,
 }

@@ -1,4 +1,4 @@
-//! Asks the admission plugins of a server about the requests of test cases, where there are any.
+//! Runs the admission plugins of a server, if supplied, on the requests of test cases.
 
 use super::builtin::of_status;
 use super::expect::Answer;
@@ -37,7 +37,7 @@ pub(super) fn validate(
     refusal.map_or(Ok(()), |status| Err(Box::new(of_status(&status))))
 }
 
-/// Charges quotas with what everybody let in.
+/// Charges quotas for an admitted request.
 pub(super) fn charge(request: &Request<'_>, host: &Documents) -> Option<Answer> {
     host.plugins()?.charge(request, host).map(|status| of_status(&status))
 }

@@ -1,5 +1,5 @@
-//! What happens to the request of a test case before policies that validate are asked: it is built, read as a server reads it,
-//! and changed by policies that change objects.
+//! Processes the request of a test case up to the validating policies: builds it, defaults and validates it as a server does, and
+//! applies mutating policies.
 
 use std::sync::Arc;
 
@@ -22,29 +22,29 @@ use crate::set::known::KnownKinds;
 use crate::tools::system_fields::with_system_fields;
 use crate::vap::{Missed, Mutated};
 
-/// How far a case comes.
+/// How far the request of a case gets.
 pub(super) enum Stage {
-    /// The object is none that a server takes.
+    /// The server rejects the object.
     Refused(Answer),
-    /// By a policy that changes objects.
+    /// A mutating policy denies it.
     Denied(Decision),
-    /// Policies that validate are asked.
+    /// It reaches the validating policies.
     Open(Box<Front>),
 }
 
-/// What policies that validate are asked about.
+/// The input of the validating policies.
 #[derive(Clone, Debug)]
 pub(super) struct Front {
-    /// As policies that change objects left it.
+    /// The request after mutating policies.
     pub(super) request: Request<'static>,
-    /// With what a server adds then.
+    /// The same, with what a server adds then.
     pub(super) complete: Request<'static>,
     pub(super) host: Documents,
-    /// Of the policies that change objects.
+    /// The outcomes of mutating policies.
     pub(super) outcomes: Vec<PolicyOutcome>,
-    /// The definition had its say, and the case is about that too.
+    /// Whether the definition validated the object, and the case is about that too.
     pub(super) checked: bool,
-    /// Policies that were not asked; only where the case is recorded.
+    /// Policies that did not apply; only where the case is recorded.
     pub(super) missed: Vec<Missed>,
     /// What the object names that no document has.
     pub(super) assumed: Vec<String>,
@@ -68,7 +68,7 @@ pub(super) fn stage(case: &Case, set: &PolicySet, recording: Option<&Recording>)
     }
     let mut request = request(case, &host);
     host.ensure_namespace(&request.namespace);
-    // Where a case names policies, passing the CRD alone is not what it is about.
+    // If a case names policies, being valid by the CRD is not what it tests.
     let by_crd = case.policies.is_empty();
     let in_force = in_force(case);
     let mut sent = taken(&mut request, &host, recording);
@@ -120,14 +120,13 @@ pub(super) fn again(
     let mut again = request.clone();
     if let Some(object) = mutated(request, (set, host), None, &in_force(case)).object {
         again.object = Some(object.into());
-        // Both are compared as a server reads them; what it would refuse then is seen all the same.
+        // Both are compared after defaulting; the result is shown even if a server would then reject it.
         taken(&mut again, host, None).ok();
     }
     again.object.map(|object| object.value().into_owned())
 }
 
-/// Does to the object what a server does when it has read it, as far as its kind is known. True when it was validated by
-/// its definition.
+/// Processes the object as a server does after decoding, as far as its kind is known. True if its definition validated it.
 fn taken(
     request: &mut Request<'_>,
     host: &Documents,
@@ -146,7 +145,7 @@ fn taken(
     validated
 }
 
-/// What policies make of the object.
+/// Applies mutating policies to the object.
 fn mutated(
     request: &Request<'_>,
     (set, host): (&PolicySet, &Documents),
@@ -206,8 +205,7 @@ pub fn request(case: &Case, host: &Documents) -> Request<'static> {
     }
 }
 
-/// Does to a custom resource what the API server does before admission, and validates it. True when there was an
-/// object to validate.
+/// Defaults, prunes and validates a custom resource as the API server does before admission. True if there was an object to validate.
 fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, Box<builtin::Refused>> {
     let Some(new) = &request.object else { return Ok(false) };
     let written = write.decide(&new.value());

@@ -17,20 +17,20 @@ use crate::vap::Missed;
 #[derive(Debug, Default)]
 pub struct CaseResult {
     pub outcome: Outcome,
-    /// The message of the rule that decided; empty when there is none.
+    /// The message of the rule that decided; empty if there is none.
     pub message: String,
     /// The field that a CRD complains about, or the rule's path in its policy.
     pub field: String,
-    /// The policy whose rule decided; none where a CRD did.
+    /// The policy whose rule decided; None where a CRD did.
     pub policy: Option<String>,
-    /// Why policies in force were not asked; only where the case is recorded.
+    /// Why policies did not apply; only where the case is recorded.
     pub missed: Vec<Missed>,
     /// Empty for a passed case.
     pub mismatches: Vec<Mismatch>,
     /// Notes on the result for the reader.
     pub notes: Vec<String>,
-    /// Whether the server itself refused the object, which the case does not expect: its policies were not asked, and
-    /// the message is the server's.
+    /// Whether the server itself rejected the object, which the case does not expect: policies did not run, and the message is the
+    /// server's.
     pub refused: bool,
 }
 
@@ -110,8 +110,8 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
     }
 }
 
-/// A case with its request as policies that validate see it: everything before them is done once, for whoever judges it by
-/// several sets that differ in such policies or in their bindings only.
+/// A case processed up to the validating policies, for callers that evaluate it with several sets that differ only in such policies or
+/// their bindings.
 ///
 /// ```
 /// use admit_policy::suite::{Reached, Suite, run};
@@ -158,7 +158,7 @@ pub struct Reached<'c> {
 }
 
 impl<'c> Reached<'c> {
-    /// None where the case ends before policies that validate are asked.
+    /// Returns None if the case ends before validating policies run.
     #[must_use]
     pub fn new(case: &'c Case, set: &PolicySet) -> Option<Self> {
         match reach::stage(case, set, None) {
@@ -173,7 +173,7 @@ impl<'c> Reached<'c> {
         self.case
     }
 
-    /// The object as policies left it that change objects; none of a deletion.
+    /// Returns the object after mutating policies; None for a deletion.
     #[must_use]
     pub fn object(&self) -> Option<Value> {
         self.front.request.object.as_ref().map(|object| object.value().into_owned())
@@ -194,7 +194,7 @@ impl<'c> Reached<'c> {
     }
 }
 
-/// The answer beside what the case expects.
+/// Compares the answer with what the case expects.
 fn judged(case: &Case, answer: Answer) -> CaseResult {
     let mismatches = case.expect.mismatches(&answer);
     let (message, field) = answer.first();
@@ -209,14 +209,14 @@ fn judged(case: &Case, answer: Answer) -> CaseResult {
         refused: false,
     };
     if let Some(refusal) = answer.refusal.filter(|_| !result.passed()) {
-        // Nothing was decided about what the case is about.
+        // What the case tests was never evaluated.
         result = CaseResult { outcome: Outcome::Error, message: refusal, refused: true, ..result };
     }
     result
 }
 
 impl Front {
-    /// What policies that validate make of it.
+    /// Evaluates the validating policies.
     fn answer(self, case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Answer {
         let Self { request, complete, host, outcomes, checked, mut missed, assumed } = self;
         let in_force = reach::in_force(case);
@@ -271,9 +271,9 @@ fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
         decision.audit_annotations.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     let mut answer =
         Answer { audited: enforced(Enforcement::Audit).next().is_some(), annotations, ..Answer::default() };
-    // In the order in which one outcome hides another.
+    // In order of precedence of outcomes.
     let denied = enforced(Enforcement::Deny).next();
-    // What is let through is told with why, whatever it was denied for.
+    // For an admitted request the reason is reported, whatever it would be denied for.
     let is_let_through =
         |outcome: &&PolicyOutcome| outcome.excepted.as_ref().is_some_and(|excepted| excepted.in_force);
     let decided = decision.outcomes.iter().filter(|outcome| !is_let_through(outcome));

@@ -1,4 +1,4 @@
-//! A policy with one binding and one param: whether it sees an object, and what each of its mutations makes of it.
+//! Evaluates a policy with one binding and one param: whether it matches an object, and the result of each of its mutations.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::vap::objects::node;
 use crate::vap::request_value::{condition_request_value, request_value};
 use crate::vap::session::{Inputs, Session};
 
-/// One run over a request.
+/// One run of mutating policies on a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pass<'a> {
     pub(crate) request: &'a Request<'a>,
@@ -61,7 +61,7 @@ pub(super) struct Seen<'s> {
 }
 
 impl Invocation<'_> {
-    /// The condition by which the policy does not see the request; none where all hold.
+    /// Returns the condition that excludes the request; None where all hold.
     pub(super) fn conditions(&self, seen: &Seen<'_>) -> Result<Option<Skipped>, ConditionsError> {
         let Invocation { policy, matched, param, .. } = self;
         if !policy.common().has_conditions() {
@@ -73,7 +73,7 @@ impl Invocation<'_> {
         evaluate::conditions(policy.common(), inputs)
     }
 
-    /// What a mutation makes of the object.
+    /// Applies a mutation to the object.
     pub(super) fn apply(&self, mutation: &Mutation, seen: &Seen<'_>, room: &Room) -> Result<Value, Unmade> {
         let Invocation { policy, matched, param, .. } = self;
         let Pass { schemas, request, host, .. } = *seen.pass;
@@ -95,7 +95,7 @@ impl Invocation<'_> {
         match (mutation.patch, value) {
             (Patch::Object, Cel::Opaque(Opaque::Made(set))) => {
                 let mut set = made::object(set, making).map_err(|error| failed(error.to_string()))?;
-                // It is of the kind of the object, whatever it says.
+                // The result keeps the kind of the object.
                 for field in ["apiVersion", "kind"] {
                     if let (Some(set), Some(own)) = (set.as_object_mut(), object.get(field)) {
                         set.insert(field.to_owned(), own.clone());

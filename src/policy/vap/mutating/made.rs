@@ -1,5 +1,5 @@
-//! What the value of a mutation's expression is as JSON: the object that an `ApplyConfiguration` sets, and the value of
-//! an operation. The two convert differently, as in apiserver `pkg/cel/mutation`.
+//! Converts the value of a mutation's expression to JSON: the object of an `ApplyConfiguration`, or the value of a patch operation. The
+//! two convert differently, as in apiserver `pkg/cel/mutation`.
 
 use std::cell::Cell;
 
@@ -11,21 +11,21 @@ use serde_json::{Number, Value as Json};
 
 use crate::schema::numeric;
 
-/// The greatest whole number below which a double holds every one; others are text in the JSON of a value.
+/// The greatest integer up to which a double is exact; greater ones become strings in the JSON of a value.
 const MAX_EXACT: u64 = (1 << 53) - 1;
 
-/// Memory that the values may take that all mutations of a request make: as much as those of any text. An expression names a value as
-/// often as it has items, and pays for the items alone: of an object of 3 MiB, `object.items.map(i, JSONPatch{…, value: object})` is
-/// as much once more for each. What a server stores is of 1.5 MiB.
+/// The memory that the results of all mutations of a request may take: as much as the values of any text. An expression can repeat a
+/// value for each item of a list, and pays only for the items: with an object of 3 MiB, `object.items.map(i, JSONPatch{…, value:
+/// object})` adds as much for each item. A server stores at most 1.5 MiB.
 const MAX_MADE: usize = weight::FREE;
 
-/// Why what an expression made is no object, or no operation.
+/// Why the result of an expression is not a valid object or patch operation.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MadeError {
     /// Types are not named after the fields that hold them.
     #[error("type mismatch: {0}")]
     Misnamed(String),
-    /// The type of an item that stands among operations.
+    /// The type of an invalid item among operations.
     #[error(
         "type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch, got element of {0}"
     )]
@@ -34,12 +34,12 @@ pub(super) enum MadeError {
     Object(#[source] ConversionError),
     #[error("JSONPath valueExpression evaluated to a type that could not marshal to JSON: {0}")]
     Value(#[source] ConversionError),
-    /// Of a text of an operation.
+    /// A string of an operation is invalid.
     #[error(transparent)]
     Text(ConversionError),
 }
 
-/// Why a value is not converted to JSON.
+/// Why a value cannot be converted to JSON.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConversionError {
     #[error("the values that mutations make of a request would take more than {MAX_MADE} bytes of memory")]
@@ -49,7 +49,7 @@ pub(super) enum ConversionError {
     /// The key as it is shown, and its type.
     #[error("map key {0} is of type {1}, not string")]
     InvalidKey(String, String),
-    /// Where it stands, and its type.
+    /// The path and the type of an invalid value.
     #[error("{0}: a value of type {1} cannot be set here")]
     InvalidField(String, String),
     #[error("type conversion error from '{0}' to '*structpb.Value'")]
@@ -72,11 +72,11 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Room for a value without what is in it, which is taken by itself.
+    /// Charges for a value without its content, which is charged separately.
     fn take(&self, value: &Value<'_>) -> Result<(), ConversionError> {
         self.weigh(weight::of_item().saturating_add(match value {
             Value::String(text) => weight::of_text(text.len()),
-            // As base64.
+            // Counted as base64.
             Value::Bytes(bytes) => weight::of_text(bytes.len().saturating_mul(2)),
             Value::Map(_) | Value::Opaque(_) => weight::of_map(),
             _ => 0,
@@ -87,10 +87,10 @@ impl Room {
         self.weigh(weight::of_member(name))
     }
 
-    /// A text of an operation, which an expression may name as often as any value.
+    /// Copies a string of an operation; an expression may repeat it like any value.
     ///
     /// # Errors
-    /// Where there is no more room.
+    /// If the memory limit is exceeded.
     pub(super) fn text(&self, text: &str) -> Result<String, MadeError> {
         self.weigh(weight::of_text(text.len())).map_err(MadeError::Text)?;
         Ok(text.to_owned())
@@ -102,17 +102,18 @@ impl Room {
     }
 }
 
-/// Where values are made, and how much of them may be.
+/// The arena for results, and the remaining memory.
 #[derive(Clone, Copy)]
 pub(super) struct Making<'a, 'r> {
     pub(super) arena: &'a Bump,
     pub(super) room: &'r Room,
 }
 
-/// The fields that an object sets.
+/// Returns the fields that an object sets.
 ///
 /// # Errors
-/// When types are not named after the fields that hold them, for what no object can hold, and where there is no more room.
+/// If types are not named after the fields that contain them, for values that objects cannot contain, and if the memory limit is
+/// exceeded.
 pub(super) fn object<'a>(made: &Made<'a>, making: Making<'a, '_>) -> Result<Json, MadeError> {
     named_by_fields(made, making.arena)?;
     fields(made, &mut String::new(), making).map_err(MadeError::Object)
@@ -173,7 +174,7 @@ fn fields<'a>(made: &Made<'a>, path: &mut String, making: Making<'a, '_>) -> Res
     Ok(Json::Object(set))
 }
 
-/// A value that a field of an object holds: what Go has no JSON for there, no schema lets pass.
+/// Converts the value of a field: a schema rejects anything for which Go has no JSON.
 fn field<'a>(value: &Value<'a>, path: &mut String, making: Making<'a, '_>) -> Result<Json, ConversionError> {
     let length = path.len();
     making.room.take(value)?;

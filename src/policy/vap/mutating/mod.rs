@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicies and their bindings: compiled and run as in kube-apiserver.
+//! Compiles and runs MutatingAdmissionPolicies and their bindings as kube-apiserver does.
 //!
 //! ```text
 //! document ──MutatingPolicy::compile──► MutatingPolicy ─┐

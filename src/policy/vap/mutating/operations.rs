@@ -1,14 +1,14 @@
-//! Reads the operations of the JSON patch that an expression makes.
+//! Parses the operations of the JSON patch that an expression returns.
 
 use admit_cel::{List, Opaque, Value as Cel};
 
 use super::made::{self, MadeError, Making};
 use crate::patch::Operation;
 
-/// Those of a list that an expression made.
+/// Parses the operations of a list that an expression returned.
 ///
 /// # Errors
-/// For an item that is none, a value that is no JSON, and where there is no more room.
+/// For an invalid item, a value that cannot be JSON, and if the memory limit is exceeded.
 pub(super) fn all<'a>(list: List<'a>, making: Making<'a, '_>) -> Result<Vec<Operation>, MadeError> {
     let mut operations = Vec::with_capacity(list.len());
     for item in list.iter() {

@@ -1,4 +1,4 @@
-//! What is told of a run: what each policy came to, and which requests passed one by.
+//! Reports the outcome of running mutating policies: the object, the result of each policy, and the exceptions that applied.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use crate::vap::binding::Binding;
 use crate::vap::collector::{EXCEPTION_ANNOTATION, param_name};
 use crate::vap::policy::Policy;
 
-/// What policies made of an object.
+/// The result of mutating policies for one request.
 #[derive(Clone, Debug, Default)]
 pub struct Mutated {
-    /// The object as they leave it, in the version of the request; none where no mutation was applied.
+    /// The object after all mutations, in the version of the request; None where no mutation was applied.
     pub object: Option<Value>,
     /// Present when the request is denied.
     pub denial: Option<Denial>,
@@ -21,7 +21,7 @@ pub struct Mutated {
 }
 
 impl Mutated {
-    /// What clients are told of exceptions, by which the request passed policies by. [`Self::annotations`] has an example.
+    /// Returns warnings about exceptions that applied. [`Self::annotations`] has an example.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let warning = |(outcome, excepted): (&PolicyOutcome, &Excepted)| {

@@ -1,4 +1,4 @@
-//! How clients are told that mutations did not do.
+//! Builds the error responses for mutations that fail.
 
 use admit_apimachinery::status::StatusCause;
 

@@ -1,11 +1,11 @@
-//! Which policies see an object again because it changed after them.
+//! Determines which policies run again because later ones changed the object.
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// What the policies did for one request so far. A chain of admission runs at most twice: the second time for those that
-/// want to see what was changed after them. [`MutatingPolicy`](crate::MutatingPolicy) has an example.
+/// The state of mutating policies across both runs for one request. A chain of admission plugins runs at most twice: the second time
+/// for those with `reinvocationPolicy: IfNeeded`. [`MutatingPolicy`](crate::MutatingPolicy) has an example.
 #[derive(Clone, Debug, Default)]
 pub struct Reinvocation {
     /// Run, and to be run again if the object changes after them.
@@ -31,13 +31,13 @@ pub(super) fn key((policy, binding): (&str, &str), param: Option<&Value>) -> Key
 }
 
 impl Reinvocation {
-    /// Whether somebody changed the object, so that the chain is to be run a second time.
+    /// Whether the object was changed after a policy that wants to run again, so that the chain must run a second time.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
         self.is_wanted && !self.is_second
     }
 
-    /// From here on the second run goes on.
+    /// Starts the second run.
     pub fn begin_second(&mut self) {
         self.is_second = true;
     }
@@ -56,7 +56,7 @@ impl Reinvocation {
         self.is_second && !self.again.contains(key)
     }
 
-    /// Those that ran before are to run again.
+    /// Marks the policies that ran before to run again.
     pub(super) fn changed(&mut self) {
         self.require();
         self.is_wanted = true;

@@ -1,7 +1,7 @@
-//! Runs the mutations of all policies on one request, one after the other, each on the object as those before left it.
+//! Runs the mutations of all policies on a request in sequence, each on the result of the previous ones.
 //!
-//! Which policies, bindings and params there are for a request is found out before the first of them runs, as upstream
-//! does. An error of one is told when all have run; only what no failure policy covers ends the run.
+//! As upstream, all matching policies, bindings and params are determined before the first one runs. An error of one is reported after
+//! all have run; only an error that no failure policy covers ends the run.
 
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ use crate::vap::policy::Policy;
 pub(crate) type Candidate<'p> = (&'p MutatingPolicy, &'p [Binding], Matching<'p>);
 type Matching<'p> = Result<Option<Matched<'p>>, MatchError>;
 
-/// Runs the policies; the object of the request is what others left.
+/// Runs the policies; the object of the request may already be changed by others.
 pub(crate) fn mutate(
     pass: &Pass<'_>,
     candidates: &[Candidate<'_>],
@@ -52,7 +52,7 @@ pub(crate) fn mutate(
 struct Run<'r> {
     pass: &'r Pass<'r>,
     versions: Vec<Version>,
-    /// Those that deny, in the order in which they were met.
+    /// Errors that deny the request, in order of occurrence.
     errors: Vec<(String, Option<Reason>)>,
     outcomes: Vec<PolicyOutcome>,
     room: Room,
@@ -223,7 +223,7 @@ impl<'r> Run<'r> {
         Ok(true)
     }
 
-    /// Puts what a mutation made in the place of the object.
+    /// Replaces the object by the result of a mutation.
     fn made(&mut self, policy: &Policy, mutation: &Mutation, at: usize, object: Value) {
         let Some(version) = self.versions.get_mut(at) else { return };
         if let Some(recording) = self.pass.eval.recording {

@@ -1,4 +1,4 @@
-//! The interface by which mutations ask for what is known of kinds: whoever serves or loads them implements it.
+//! Defines the interface through which mutations learn about kinds; servers and loaders of kinds implement it.
 
 use std::fmt::Debug;
 
@@ -7,31 +7,29 @@ use serde_json::Value;
 use crate::report::decision::Status;
 use crate::request::GroupVersionKind;
 
-/// What is known of the kinds whose objects are changed. [`MutatingPolicy`](crate::MutatingPolicy) has an example.
+/// What mutations need to know about the kinds of objects. [`MutatingPolicy`](crate::MutatingPolicy) has an example.
 pub trait Schemas: Sync + Debug {
     /// Whether the kind is served at all.
     fn serves(&self, kind: &GroupVersionKind) -> bool;
 
-    /// `live` with what `configuration` sets, merged by the rules of the kind's schema as structured-merge-diff has them.
+    /// Merges the fields that `configuration` sets into `live`, by the rules of the kind's schema, as structured-merge-diff does.
     ///
     /// # Errors
-    /// When one of them does not fit the schema, or the configuration sets something atomic; without the words
-    /// `error applying patch`.
+    /// If one of them violates the schema, or the configuration sets an atomic field; without the prefix `error applying patch`.
     fn merged(&self, kind: &GroupVersionKind, live: &Value, configuration: &Value) -> Result<Value, Unmade>;
 
-    /// An object that a mutation made, as a server reads it: decoded as its kind, with defaults. `strict` objects to fields
-    /// that the kind does not have.
+    /// Returns the result of a mutation as a server reads it: decoded as its kind, with defaults. `strict` rejects unknown fields.
     ///
     /// # Errors
-    /// When it cannot be decoded as its kind.
+    /// If it cannot be decoded as its kind.
     fn settled(&self, kind: &GroupVersionKind, object: Value, strict: bool) -> Result<Value, Unmade>;
 }
 
-/// Why a mutation makes no object.
+/// Why a mutation has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unmade {
-    /// For the failure policy to decide on.
+    /// An error to which the failure policy applies.
     Failed(String),
-    /// The client gets it whatever the failure policy says.
+    /// An error for the client, whatever the failure policy is.
     Refused(Box<Status>),
 }

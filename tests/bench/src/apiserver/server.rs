@@ -24,6 +24,8 @@ use crate::client::{Access, Client};
 pub(crate) const AUTHORITY: &str = "authority.pem";
 pub(crate) const SERVING: &str = "serving.pem";
 pub(crate) const SERVING_KEY: &str = "serving.key";
+/// kube-apiserver reads the public half of an elliptic key in PKCS #8 from no file that has the private one.
+const ACCOUNT_KEY: &str = "account.pub";
 /// What outlives the process is below this; without it ours holds its objects in memory.
 pub(crate) const DATA: &str = "data";
 
@@ -72,6 +74,7 @@ impl Home {
             (AUTHORITY, authority.pem()),
             (SERVING, serving.pem()),
             (SERVING_KEY, serving_key.serialize_pem()),
+            (ACCOUNT_KEY, serving_key.public_key_pem()),
         ] {
             fs::write(folder.path().join(name), text)?;
         }
@@ -223,11 +226,13 @@ async fn upstream(folder: &Path, home: &Home, address: SocketAddr) -> Result<Vec
         format!("--tls-cert-file={}", home.path(SERVING)),
         format!("--tls-private-key-file={}", home.path(SERVING_KEY)),
         format!("--client-ca-file={}", home.path(AUTHORITY)),
-        format!("--service-account-key-file={}", home.path(SERVING_KEY)),
+        format!("--service-account-key-file={}", home.path(ACCOUNT_KEY)),
         format!("--service-account-signing-key-file={}", home.path(SERVING_KEY)),
         format!("--service-account-issuer=https://{address}/"),
         format!("--secure-port={}", address.port()),
         format!("--bind-address={}", address.ip()),
+        // Without it one is looked for among the interfaces, and a machine may have the loopback interface alone.
+        format!("--advertise-address={}", address.ip()),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=RBAC".to_owned(),
         "--allow-privileged=true".to_owned(),

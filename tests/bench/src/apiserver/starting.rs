@@ -74,7 +74,8 @@ async fn served(client: &mut Client, group: &str, number: usize) -> Result<(), T
     loop {
         match client.length(Method::GET, &path, Bytes::new()).await? {
             (StatusCode::OK, _) => return Ok(()),
-            (StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE, _) => {
+            // The last is upstream's while the storage of a kind is made.
+            (StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS, _) => {
                 sleep(Duration::from_millis(1)).await
             }
             (code, _) => return Err(format!("{path}: {code}").into()),

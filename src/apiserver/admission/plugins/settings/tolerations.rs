@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::sections::{SettingsError, of_kind, typed};
 use crate::kinds::field::Field;
-use crate::kinds::shared::taints;
+use crate::kinds::shared::pod_spec::scheduling;
 
 /// A toleration of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -42,7 +42,7 @@ impl Tolerations {
         let named = json!({"podtolerationrestriction": section});
         let root = Field::root(&named).get("podtolerationrestriction");
         for list in ["default", "whitelist"] {
-            taints::tolerations(&root.get(list), &mut errors);
+            scheduling::tolerations(&root.get(list), &mut errors);
         }
         let errors = errors.into_vec();
         if errors.is_empty() { typed(section) } else { Err(SettingsError::invalid(&errors)) }

@@ -1,4 +1,4 @@
-//! The addresses of a Service inside the cluster, and their families (`ValidateServiceClusterIPsRelatedFields`).
+//! Validates the cluster IPs of a Service, and their families (`ValidateServiceClusterIPsRelatedFields`).
 
 use std::collections::HashSet;
 
@@ -11,19 +11,19 @@ use crate::kinds::shared::network;
 const FAMILIES: [&str; 2] = ["IPv4", "IPv6"];
 const POLICIES: [&str; 3] = ["PreferDualStack", "RequireDualStack", "SingleStack"];
 
-/// The texts of a list, if there is one.
+/// Returns the strings of a list; none if it is absent.
 pub(super) fn texts<'o>(list: Option<&Field<'o>>) -> HashSet<&'o str> {
     list.map(|list| list.items().map(|item| item.text()).collect()).unwrap_or_default()
 }
 
-/// Whether the service has no address, only those of its pods.
+/// Whether the service is headless: it has no address of its own.
 pub(super) fn is_headless(spec: &Field<'_>) -> bool {
     let addresses = spec.get("clusterIPs");
     addresses.len() == 1 && addresses.index(0).text() == "None"
 }
 
-/// What has to be right before the service is given an address: the fields agree, and ask for what there is in a cluster
-/// whose services are all of IPv4 (`initIPFamilyFields` of pkg/registry/core/service/storage/alloc.go).
+/// Validates what must hold before addresses are allocated: the fields agree, and are possible in a cluster
+/// whose services are IPv4 only (`initIPFamilyFields` of pkg/registry/core/service/storage/alloc.go).
 pub(super) fn allottable(spec: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldErrors) {
     validate(spec, old, errors);
     if kind(spec) != "ExternalName" && errors.is_empty() {
@@ -36,7 +36,7 @@ fn of_one_family(spec: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldEr
     let policy = spec.get("ipFamilyPolicy");
     let is_bare = is_headless(spec) && spec.get("selector").is_empty();
     let before = old.map_or(0, |old| old.get("spec").get("ipFamilies").len());
-    // Those that were left out have been filled in, two of them where there are no pods to have addresses of one.
+    // Missing families were filled in by defaults, two of them for a headless service without selector.
     if is_bare && policy.text() != "SingleStack" && !families.is_empty() && families.len() < before {
         errors.add(|| policy.invalid("must be 'SingleStack' to release the secondary IP family"));
     }
@@ -94,7 +94,7 @@ fn is_v6(address: &Field<'_>) -> bool {
     network::parse_address(address.text()).is_some_and(|address| address.is_ipv6())
 }
 
-/// The older field holds the first address of the list.
+/// `clusterIP` must equal the first of `clusterIPs`.
 fn in_step(spec: &Field<'_>, errors: &mut FieldErrors) {
     let (first, all) = (spec.get("clusterIP"), spec.get("clusterIPs"));
     match (first.is_empty(), all.is_empty()) {
@@ -123,7 +123,7 @@ fn families(spec: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Each address by itself; one that was there before may stay. Answers whether all are addresses.
+/// Validates each address, except those of the old object. Returns whether all are addresses.
 fn each(addresses: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldErrors) -> bool {
     let before = old.map(|old| old.get("spec").get("clusterIPs"));
     let kept = texts(before.as_ref());
@@ -144,7 +144,7 @@ fn each(addresses: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldErrors
     fine
 }
 
-/// An address stays with its service; a second one, of the other family, may come and go.
+/// The primary address is immutable; a secondary one, of the other family, may be added and removed.
 pub(super) fn changes(spec: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     if kind(spec) == "ExternalName" || kind(old) == "ExternalName" {
         return;
@@ -180,7 +180,7 @@ fn family_changes(spec: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     let (own, before) = (spec.get("ipFamilies"), old.get("ipFamilies"));
     let addresses = spec.get("clusterIPs");
     let same_length = own.len() == before.len();
-    // Where the count changes, Kubernetes shows the addresses.
+    // If the number of families changes, upstream shows the addresses.
     let shown = if same_length { own.shown_texts() } else { addresses.shown_texts() };
     let first = own.index(0);
     if before.len() > own.len() && addresses.is_empty() {
@@ -197,7 +197,7 @@ fn family_changes(spec: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Whoever gives the second one back says so.
+/// Removing the secondary address or family requires the policy `SingleStack`.
 fn released(spec: &Field<'_>, what: &str, errors: &mut FieldErrors) {
     let policy = spec.get("ipFamilyPolicy");
     if policy.text() != "SingleStack" {

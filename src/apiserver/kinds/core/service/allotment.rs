@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Value, json};
 
-use super::{addresses, node_ports, ports};
+use super::{addresses, node_ports};
 use crate::kinds::field::Field;
 use crate::kinds::shared::network;
 use crate::object;
@@ -39,10 +39,9 @@ fn fill_families(service: &mut Value) {
         service.pointer("/spec/selector").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
     let is_bare = text(service, "clusterIP") == "None" && !selects;
     let default = if is_bare { "RequireDualStack" } else { "SingleStack" };
-    let policy = match text(service, "ipFamilyPolicy") {
-        "" => default.to_owned(),
-        given => given.to_owned(),
-    };
+    // One that is empty has been given, and is refused.
+    let given = service.pointer("/spec/ipFamilyPolicy").and_then(Value::as_str);
+    let policy = given.unwrap_or(default).to_owned();
     let mut families = list("ipFamilies");
     let unsaid = list("clusterIPs").split_off(families.len().min(list("clusterIPs").len()));
     let unsaid: Vec<_> = unsaid.iter().filter_map(|own| network::parse_address(own.as_str()?)).collect();
@@ -73,7 +72,9 @@ fn keep_address(service: &mut Value, old: &Value) {
         (false, false) => {
             follow_first(service, old);
             for field in KEPT {
-                let unset = service["spec"].get(field).is_none_or(|value| value == "" || value.is_null());
+                // A policy that is empty has been given, and is refused.
+                let is_empty = |value: &Value| value == "" && field != "ipFamilyPolicy";
+                let unset = service["spec"].get(field).is_none_or(|value| is_empty(value) || value.is_null());
                 if unset {
                     object::set_field(&mut service["spec"], field, old["spec"].get(field).cloned());
                 }
@@ -136,13 +137,6 @@ pub(crate) fn hindrances(service: &Value, old: Option<&Value>) -> FieldErrors {
     let before = old.map(Field::root);
     addresses::allottable(&Field::root(service).get("spec"), before.as_ref(), &mut errors);
     errors
-}
-
-/// Whether all ports on nodes that the service asks for are such.
-pub(crate) fn asks_for_ports_on_nodes(service: &Value) -> bool {
-    let mut errors = FieldErrors::default();
-    ports::on_nodes_in_range(&Field::root(service).get("spec"), &mut errors);
-    errors.is_empty()
 }
 
 /// Whether the service has, or is to have, an address.

@@ -1,4 +1,4 @@
-//! What a Service is given where its client left it out.
+//! Sets the defaults of Services.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::node_ports;
 use crate::kinds::shared::defaults::set_absent;
 use crate::object;
 
-/// How long a client stays with a pod.
+/// Default timeout of client IP affinity.
 const AFFINITY_SECONDS: i64 = 10_800;
 
 pub(super) fn fill(_: &str, service: &mut Value) {
@@ -35,7 +35,7 @@ pub(super) fn fill(_: &str, service: &mut Value) {
     ports.into_iter().flatten().for_each(port);
 }
 
-/// Addresses of balancers are reached as they are.
+/// Sets the default mode of load balancer addresses.
 fn reached(service: &mut Value) {
     let places = service.pointer_mut("/status/loadBalancer/ingress").and_then(Value::as_array_mut);
     for place in places.into_iter().flatten() {
@@ -47,7 +47,7 @@ fn reached(service: &mut Value) {
 
 fn port(port: &mut Value) {
     set_absent(port, &[("protocol", json!("TCP"))]);
-    // An unset target is read as zero, which is no port.
+    // An unset target port reads as zero, which is not a valid port.
     let unset = port
         .get("targetPort")
         .is_none_or(|target| matches!(target, Value::Null) || *target == 0 || *target == "");

@@ -32,6 +32,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate_update: Some(validate_update),
     validate_status: Some(status::validate),
     warnings: Some(warnings::of),
+    status_warnings: Some(network::balancer_warnings),
     ..Strategy::PLAIN
 };
 
@@ -70,12 +71,9 @@ fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
     }
 }
 
-/// What addresses and ports on nodes are allotted by is checked first, and alone.
+/// What addresses are allotted by is checked first, and alone.
 fn allotted(service: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldErrors) {
     addresses::allottable(&service.get("spec"), old, errors);
-    if errors.is_empty() {
-        ports::on_nodes_in_range(&service.get("spec"), errors);
-    }
 }
 
 fn whole(service: &Field<'_>, old: Option<&Field<'_>>, errors: &mut FieldErrors) {

@@ -8,41 +8,47 @@ use serde_json::{Map, Value};
 use crate::object;
 
 /// The ports on nodes that a cluster has.
-pub(crate) const ON_NODES: std::ops::RangeInclusive<u64> = 30_000..=32_767;
+pub(crate) const ON_NODES: std::ops::RangeInclusive<i64> = 30_000..=32_767;
 
 /// Who has the ports that are free.
 pub(crate) trait Draw {
+    /// Whether it could be taken if it was free.
+    fn reaches(&self, number: i64) -> bool;
     /// Takes this one; whether it was free.
-    fn take(&mut self, number: u64) -> bool;
+    fn take(&mut self, number: i64) -> bool;
     /// Takes any; none where none is left.
-    fn next(&mut self) -> Option<u64>;
+    fn next(&mut self) -> Option<i64>;
 }
 
 /// Why a service does not get its ports on nodes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoPort {
     /// The number that the port at this place asks for is taken.
-    Taken { at: usize, number: u64 },
+    Taken { at: usize, number: i64 },
+    /// The number that the port at this place asks for is not one of those that the cluster has.
+    Outside { at: usize, number: i64 },
+    /// A changed service asks twice for one port with one protocol.
+    Twice { protocol: String, number: i64 },
     /// There is none left.
     Left,
     /// The number by which balancers are to ask is taken.
-    CheckTaken(u64),
+    CheckTaken(i64),
     /// There is none left by which balancers could ask.
     CheckLeft,
 }
 
-/// Keeps the ports of a changed service that it does not speak of.
+/// Keeps the ports of a changed service that it does not speak of. Ports are told apart by their names.
 pub(super) fn keep(service: &mut Value, old: &Value) {
-    if is_on_nodes(service) && is_on_nodes(old) {
-        let mut held: HashMap<_, u64> = HashMap::new();
-        for port in ports(old) {
-            // Of two the first is meant, also where it has no number.
-            held.entry(address(port)).or_insert_with(|| node_port(port).unwrap_or(0));
-        }
-        let mut own: HashSet<u64> = ports(service).iter().filter_map(node_port).collect();
+    if may_be_on_nodes(service) && may_be_on_nodes(old) {
+        // Of two the last is meant, also where it has no number.
+        let held: HashMap<String, Option<i64>> =
+            ports(old).iter().map(|port| (name(port).to_owned(), node_port(port))).collect();
+        let before: HashSet<i64> = ports(old).iter().filter_map(node_port).collect();
+        let used: HashSet<i64> =
+            ports(service).iter().filter_map(node_port).filter(|number| before.contains(number)).collect();
         let unsaid = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
         for port in unsaid.into_iter().flatten().filter(|port| node_port(port).is_none()) {
-            let kept = held.get(&address(port)).copied().filter(|number| *number > 0 && own.insert(*number));
+            let kept = held.get(name(port)).copied().flatten().filter(|number| !used.contains(number));
             if let Some(number) = kept {
                 object::set_field(port, "nodePort", Some(number.into()));
             }
@@ -68,7 +74,7 @@ pub(crate) fn allot(service: &mut Value, old: Option<&Value>, draw: &mut dyn Dra
         return Ok(());
     }
     match check(service) {
-        Some(number) if ON_NODES.contains(&number) && draw.take(number) => Ok(()),
+        Some(number) if draw.reaches(number) && draw.take(number) => Ok(()),
         Some(number) => Err(NoPort::CheckTaken(number)),
         None => {
             let number = draw.next().ok_or(NoPort::CheckLeft)?;
@@ -81,13 +87,13 @@ pub(crate) fn allot(service: &mut Value, old: Option<&Value>, draw: &mut dyn Dra
 /// Ports of one number share one on the nodes, unless they ask for several.
 fn allot_new(service: &mut Value, draw: &mut dyn Draw) -> Result<(), NoPort> {
     let wanted = is_on_nodes(service);
-    let mut asked: HashMap<Option<u64>, u64> = HashMap::new();
+    let mut asked: HashMap<Option<i64>, i64> = HashMap::new();
     for port in ports(service) {
         if let Some(number) = node_port(port) {
             asked.entry(number_of(port)).or_insert(number);
         }
     }
-    let mut given: HashMap<Option<u64>, u64> = HashMap::new();
+    let mut given: HashMap<Option<i64>, i64> = HashMap::new();
     let own = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
     for (at, port) in own.into_iter().flatten().enumerate() {
         let (own, shared) = (node_port(port), number_of(port));
@@ -114,36 +120,54 @@ fn allot_new(service: &mut Value, draw: &mut dyn Draw) -> Result<(), NoPort> {
 
 fn allot_changed(service: &mut Value, old: &Value, draw: &mut dyn Draw) -> Result<(), NoPort> {
     let wanted = is_on_nodes(service);
-    let mut held: HashSet<u64> = ports(old).iter().filter_map(node_port).collect();
+    let mut held: HashSet<i64> = ports(old).iter().filter_map(node_port).collect();
+    let mut own_ports = HashSet::new();
     let own = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
     for (at, port) in own.into_iter().flatten().enumerate() {
-        match node_port(port) {
-            Some(number) if held.insert(number) => drop(taken(draw, at, number)?),
+        let number = match node_port(port) {
+            Some(number) => {
+                if held.insert(number) {
+                    taken(draw, at, number)?;
+                }
+                number
+            }
             None if wanted => {
                 let number = draw.next().ok_or(NoPort::Left)?;
                 object::set_field(port, "nodePort", Some(number.into()));
+                number
             }
-            _ => {}
+            None => continue,
+        };
+        let protocol = port.get("protocol").and_then(Value::as_str).unwrap_or_default();
+        if !own_ports.insert((protocol.to_owned(), number)) {
+            return Err(NoPort::Twice { protocol: protocol.to_owned(), number });
         }
     }
     Ok(())
 }
 
-fn taken(draw: &mut dyn Draw, at: usize, number: u64) -> Result<u64, NoPort> {
-    if draw.take(number) { Ok(number) } else { Err(NoPort::Taken { at, number }) }
+fn taken(draw: &mut dyn Draw, at: usize, number: i64) -> Result<i64, NoPort> {
+    if !draw.reaches(number) {
+        Err(NoPort::Outside { at, number })
+    } else if draw.take(number) {
+        Ok(number)
+    } else {
+        Err(NoPort::Taken { at, number })
+    }
 }
 
 /// The ports on nodes that the service has.
-pub(crate) fn held(service: &Value) -> HashSet<u64> {
+pub(crate) fn held(service: &Value) -> HashSet<i64> {
     let checked = check(service).filter(|_| is_checked(service));
     ports(service).iter().filter_map(node_port).chain(checked).collect()
 }
 
 /// Takes from a changed service what only its former type had, unless the change speaks of it.
 pub(super) fn withdraw(service: &mut Value, old: &Value) {
-    if is_on_nodes(old) && !is_on_nodes(service) {
-        let same: Vec<_> = ports(old).iter().map(node_port).collect();
-        if ports(service).iter().map(node_port).eq(same) {
+    if may_be_on_nodes(old) && !may_be_on_nodes(service) {
+        // A change that names no new one does not speak of them.
+        let before: HashSet<i64> = ports(old).iter().filter_map(node_port).collect();
+        if ports(service).iter().filter_map(node_port).all(|number| before.contains(&number)) {
             let own = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
             own.into_iter().flatten().for_each(|port| object::set_field(port, "nodePort", None));
         }
@@ -191,6 +215,12 @@ pub(super) fn is_balanced(service: &Value) -> bool {
     kind(service) == "LoadBalancer"
 }
 
+/// Whether the type is one that has ports on nodes.
+fn may_be_on_nodes(service: &Value) -> bool {
+    matches!(kind(service), "NodePort" | "LoadBalancer")
+}
+
+/// Whether the service gets ports on nodes that it does not ask for.
 fn is_on_nodes(service: &Value) -> bool {
     let wanted = service.pointer("/spec/allocateLoadBalancerNodePorts") != Some(&Value::Bool(false));
     kind(service) == "NodePort" || is_balanced(service) && wanted
@@ -210,25 +240,24 @@ fn ports(service: &Value) -> &[Value] {
     service.pointer("/spec/ports").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-fn node_port(port: &Value) -> Option<u64> {
+fn node_port(port: &Value) -> Option<i64> {
     port.as_object()
-        .and_then(|port: &Map<String, Value>| port.get("nodePort")?.as_u64())
-        .filter(|number| *number > 0)
+        .and_then(|port: &Map<String, Value>| port.get("nodePort")?.as_i64())
+        .filter(|number| *number != 0)
 }
 
-/// What tells the ports of a service apart.
-fn address(port: &Value) -> (Option<Value>, Option<Value>) {
-    (port.get("port").cloned(), port.get("protocol").cloned())
+fn name(port: &Value) -> &str {
+    port.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The number of a port inside the cluster.
-fn number_of(port: &Value) -> Option<u64> {
-    port.get("port").and_then(Value::as_u64)
+fn number_of(port: &Value) -> Option<i64> {
+    port.get("port").and_then(Value::as_i64)
 }
 
 /// The port by which balancers ask nodes.
-fn check(service: &Value) -> Option<u64> {
-    service.pointer("/spec/healthCheckNodePort").and_then(Value::as_u64).filter(|number| *number > 0)
+fn check(service: &Value) -> Option<i64> {
+    service.pointer("/spec/healthCheckNodePort").and_then(Value::as_i64).filter(|number| *number != 0)
 }
 
 #[cfg(test)]
@@ -239,21 +268,25 @@ mod tests {
 
     /// Gives one after the other.
     #[derive(Default)]
-    struct Row(HashSet<u64>);
+    struct Row(HashSet<i64>);
 
     impl Draw for Row {
-        fn take(&mut self, number: u64) -> bool {
+        fn reaches(&self, number: i64) -> bool {
+            ON_NODES.contains(&number)
+        }
+
+        fn take(&mut self, number: i64) -> bool {
             self.0.insert(number)
         }
 
-        fn next(&mut self) -> Option<u64> {
+        fn next(&mut self) -> Option<i64> {
             ON_NODES.take(4).find(|number| self.take(*number))
         }
     }
 
-    fn service(kind: &str, ports: &[(u64, &str, Option<u64>)]) -> Value {
-        let port = |(port, protocol, on_nodes): &(u64, &str, Option<u64>)| {
-            let mut port = json!({"port": port, "protocol": protocol});
+    fn service(kind: &str, ports: &[(i64, &str, Option<i64>)]) -> Value {
+        let port = |(port, protocol, on_nodes): &(i64, &str, Option<i64>)| {
+            let mut port = json!({"name": format!("p{port}"), "port": port, "protocol": protocol});
             if let Some(number) = on_nodes {
                 port["nodePort"] = (*number).into();
             }
@@ -263,7 +296,7 @@ mod tests {
         json!({"spec": {"type": kind, "ports": ports}})
     }
 
-    fn numbers(service: &Value) -> Vec<Option<u64>> {
+    fn numbers(service: &Value) -> Vec<Option<i64>> {
         ports(service).iter().map(node_port).collect()
     }
 
@@ -283,6 +316,35 @@ mod tests {
         withdraw(&mut inner, &two);
         assert_eq!(numbers(&inner), [None, None]);
         assert!(held(&inner).is_empty());
+    }
+
+    #[test]
+    fn ports_are_kept_by_their_names() {
+        let mut old = service("NodePort", &[(80, "TCP", Some(30_000)), (81, "TCP", Some(30_001))]);
+        let mut swapped = service("NodePort", &[(81, "TCP", None), (80, "TCP", None)]);
+        swapped["spec"]["ports"][0]["name"] = "p80".into();
+        swapped["spec"]["ports"][1]["name"] = "p81".into();
+        keep(&mut swapped, &old);
+        assert_eq!(numbers(&swapped), [Some(30_000), Some(30_001)]);
+        // What is no longer given of itself is kept all the same.
+        old["spec"]["type"] = "LoadBalancer".into();
+        let mut bare = old.clone();
+        bare["spec"]["allocateLoadBalancerNodePorts"] = false.into();
+        withdraw(&mut bare, &old);
+        assert_eq!(numbers(&bare), [Some(30_000), Some(30_001)]);
+    }
+
+    #[test]
+    fn no_port_is_asked_for_twice_or_outside() {
+        let old = service("NodePort", &[(80, "TCP", Some(30_000))]);
+        let mut row = Row::default();
+        let mut twice = service("NodePort", &[(80, "TCP", Some(30_000)), (81, "TCP", Some(30_000))]);
+        let refused = Err(NoPort::Twice { protocol: "TCP".into(), number: 30_000 });
+        assert_eq!(allot(&mut twice, Some(&old), &mut row), refused);
+        for number in [-1, 80] {
+            let mut outside = service("NodePort", &[(80, "TCP", Some(number))]);
+            assert_eq!(allot(&mut outside, None, &mut row), Err(NoPort::Outside { at: 0, number }));
+        }
     }
 
     #[test]

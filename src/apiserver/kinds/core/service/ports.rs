@@ -13,7 +13,6 @@ use crate::kinds::shared::internal::as_it_stands;
 use crate::kinds::shared::network;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
-const OFF_NODES: &str = "provided port is not in the valid range. The range of valid ports is 30000-32767";
 
 pub(super) fn validate(ports: &Field<'_>, errors: &mut FieldErrors) {
     let mut names = HashSet::new();
@@ -50,19 +49,6 @@ fn named<'o>(name: &Field<'o>, several: bool, names: &mut HashSet<&'o str>, erro
     name.problems(names::dns1123_label(name.text()), errors);
     if !names.insert(name.text()) {
         errors.add(|| name.duplicate());
-    }
-}
-
-/// Ports on nodes that are asked for lie where the server allots them; the first that does not is told.
-pub(super) fn on_nodes_in_range(spec: &Field<'_>, errors: &mut FieldErrors) {
-    if !["NodePort", "LoadBalancer"].contains(&kind(spec)) {
-        return;
-    }
-    let asked = spec.get("ports").items().map(|port| port.get("nodePort"));
-    let mut outside =
-        asked.filter(|port| port.integer().is_some_and(|number| !matches!(number, 0 | 30_000..=32_767)));
-    if let Some(port) = outside.next() {
-        errors.add(|| port.invalid(OFF_NODES));
     }
 }
 
@@ -137,13 +123,6 @@ mod tests {
                 "ports[0].nodePort: Forbidden: may not be used when `type` is 'ClusterIP'",
                 "ports[1]: Duplicate value: {\"Name\":\"\",\"Protocol\":\"TCP\",\"AppProtocol\":null,\"Port\":1,\
                  \"TargetPort\":0,\"NodePort\":0}",
-            ]
-        );
-        assert_eq!(
-            told(on_nodes_in_range, &spec("NodePort", &[port(1, 80), port(2, 81)])),
-            [
-                "ports[0].nodePort: Invalid value: 80: provided port is not in the valid range. The range of valid ports is \
-              30000-32767"
             ]
         );
     }

@@ -1,4 +1,4 @@
-//! Where a balancer takes traffic for a Service (`ValidateLoadBalancerStatus`).
+//! Validates the load balancer status of a Service (`ValidateLoadBalancerStatus`).
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
@@ -35,7 +35,7 @@ pub(super) fn validate(object: &Value, old: &Value, errors: &mut FieldErrors) {
     }
 }
 
-/// How the address is reached, where there is one.
+/// Validates `ipMode`, which is required with an IP and forbidden without.
 fn mode(mode: &Field<'_>, has_address: bool, errors: &mut FieldErrors) {
     match (mode.is_set(), has_address) {
         (false, true) => errors.add(|| mode.required("must be specified when `ip` is set")),

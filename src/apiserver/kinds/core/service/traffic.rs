@@ -1,4 +1,4 @@
-//! How traffic from outside and inside gets to the pods of a Service, and what only a balancer has.
+//! Validates the traffic policies of a Service, and the fields that only load balancers have.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
@@ -44,13 +44,13 @@ pub(super) fn validate(service: &Field<'_>, old: Option<&Field<'_>>, errors: &mu
     }
 }
 
-/// From where a balancer takes traffic: a field, or an annotation that is older.
+/// Validates the source ranges of a load balancer: the field, or the older annotation.
 fn sources(service: &Field<'_>, old: Option<&Field<'_>>, is_balancer: bool, errors: &mut FieldErrors) {
     let spec = service.get("spec");
     let ranges = spec.get("loadBalancerSourceRanges");
     let annotation = service.get("metadata").get("annotations").key(RANGES);
     if !ranges.is_empty() {
-        // The path is spelled like this upstream.
+        // Upstream spells the path like this.
         let ranges = spec.get("LoadBalancerSourceRanges").with(ranges.value());
         if !is_balancer {
             errors.add(|| ranges.forbidden(ONLY_BALANCERS));
@@ -107,12 +107,12 @@ fn from_outside(spec: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Whether balancers ask nodes if the service runs there.
+/// Whether load balancers check the health of nodes for this service.
 fn is_checked(spec: &Field<'_>) -> bool {
     kind(spec) == "LoadBalancer" && spec.get("externalTrafficPolicy").text() == "Local"
 }
 
-/// What stays while the service is of a balancer.
+/// Validates what may not change while the service is a load balancer.
 pub(super) fn changes(spec: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     let (class, before) = (spec.get("loadBalancerClass"), old.get("loadBalancerClass"));
     let stays = kind(spec) == "LoadBalancer" && kind(old) == "LoadBalancer";

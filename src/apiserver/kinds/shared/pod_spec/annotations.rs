@@ -1,4 +1,4 @@
-//! Annotations that say something about a pod: what its fields did not say once.
+//! Validates annotations of pods with a meaning for the API server; most have been replaced by fields.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::kinds::field::Field;
 
 const MIRROR: &str = "kubernetes.io/config.mirror";
 
-/// Whether a pod stands for one that a node runs of its own accord.
+/// Whether a pod is a mirror: the copy in the API of a static pod, which a node runs by itself.
 pub(crate) fn is_mirror(pod: &Value) -> bool {
     pod.pointer("/metadata/annotations").is_some_and(|annotations| annotations.get(MIRROR).is_some())
 }
@@ -22,7 +22,7 @@ const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";
 const SECCOMP_CONTAINER: &str = "container.seccomp.security.alpha.kubernetes.io/";
 pub(crate) const APP_ARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 
-/// What is wrong with the annotations of a pod or a template (`ValidatePodSpecificAnnotations`).
+/// Validates the annotations of a pod or a template (`ValidatePodSpecificAnnotations`).
 pub(crate) fn validate(annotations: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
     let mirror = annotations.key(MIRROR);
     if mirror.is_set() && spec.get("nodeName").is_empty() {
@@ -48,7 +48,7 @@ fn tolerations(annotations: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A number of 32 bits without a sign of plus, and without zeros before it.
+/// Whether the string is a 32-bit integer without plus sign and leading zeros.
 fn is_cost(text: &str) -> bool {
     let has_plain_digits = !text.starts_with('+') && (text == "0" || !text.starts_with('0'));
     !text.is_empty() && has_plain_digits && text.parse::<i32>().is_ok()
@@ -67,7 +67,7 @@ fn seccomp(annotations: &Field<'_>, errors: &mut FieldErrors) {
         } else if !["runtime/default", "docker/default", "unconfined"].contains(&text) {
             found.add(|| profile.invalid("must be a valid seccomp profile"));
         }
-        // The key is told of as if it were a field.
+        // The error's path has the key like a field name.
         for error in found {
             errors.push(FieldError { field: format!("{annotations}.{key}"), ..error });
         }
@@ -93,7 +93,7 @@ fn app_armor(annotations: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors
     }
 }
 
-/// What is wrong with a change of annotations, which are looked at once more as a whole.
+/// Validates a change of annotations, and all annotations again.
 pub(crate) fn updated(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     let (root, before) = (Field::root(pod), Field::root(old));
     let given = root.get("metadata").get("annotations");
@@ -101,7 +101,7 @@ pub(crate) fn updated(pod: &Value, old: &Value, errors: &mut FieldErrors) {
     validate(&given, &root.get("spec"), errors);
 }
 
-/// What is wrong with a change of the annotations of a pod.
+/// Validates a change of a pod's annotations.
 pub(crate) fn changes(annotations: &Field<'_>, old: &Field<'_>, errors: &mut FieldErrors) {
     let concerned = |key: &str| key.starts_with(APP_ARMOR) || key == MIRROR;
     let named = |key: &str| if key == MIRROR { "mirror pod annotation" } else { "AppArmor annotations" };
@@ -117,7 +117,7 @@ pub(crate) fn changes(annotations: &Field<'_>, old: &Field<'_>, errors: &mut Fie
     }
 }
 
-/// What annotations say of seccomp must not contradict the fields.
+/// Seccomp annotations must agree with the fields.
 pub(crate) fn seccomp_agrees(annotations: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
     let of_pod = spec.get("securityContext").get("seccompProfile");
     agrees(&of_pod, &annotations.key(SECCOMP_POD), Profiles::Seccomp, errors);
@@ -128,7 +128,7 @@ pub(crate) fn seccomp_agrees(annotations: &Field<'_>, spec: &Field<'_>, errors: 
     }
 }
 
-/// What annotations of a new pod say of AppArmor must not contradict its fields.
+/// AppArmor annotations of a new pod must agree with the fields.
 pub(crate) fn app_armor_agrees(annotations: &Field<'_>, spec: &Field<'_>, errors: &mut FieldErrors) {
     if spec.get("os").get("name").text() == "windows" {
         return;
@@ -142,7 +142,7 @@ pub(crate) fn app_armor_agrees(annotations: &Field<'_>, spec: &Field<'_>, errors
     }
 }
 
-/// Of which kind a profile is.
+/// The kind of a profile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Profiles {
     Seccomp,

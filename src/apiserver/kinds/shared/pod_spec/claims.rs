@@ -1,4 +1,4 @@
-//! Claims of a pod, and the references to them from its containers.
+//! Validates the resource claims of a pod, and references to them from its containers.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,13 +10,13 @@ use super::Options;
 use crate::kinds::field::Field;
 use crate::kinds::shared::internal;
 
-/// The names under which containers may ask for claims.
+/// Returns the names of the pod's claims, to which containers may refer.
 pub(super) fn names<'o>(spec: &Field<'o>) -> HashSet<&'o str> {
     let names = spec.get("resourceClaims").items().map(|claim| claim.get("name").text());
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// What is wrong with the claims of a pod.
+/// Validates the resource claims of a pod.
 pub(super) fn validate(claims: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     let mut names = HashSet::new();
     for claim in claims.items() {
@@ -52,9 +52,9 @@ pub(super) fn validate(claims: &Field<'_>, options: &Options<'_>, errors: &mut F
     }
 }
 
-/// What is wrong with the claims that a container asks for, given those of its pod.
+/// Validates a container's references to claims; `of_pod` are the claims of its pod.
 pub(super) fn references(list: &Field<'_>, of_pod: &HashSet<&str>, errors: &mut FieldErrors) {
-    // Whole claims, requests of claims, and claims of which a request is referred to.
+    // Claims referred to as a whole, requests of claims, and the claims of these requests.
     let (mut whole, mut requests, mut partly) = (HashSet::new(), HashSet::new(), HashSet::new());
     for reference in list.items() {
         let (name, request) = (reference.get("name").text(), reference.get("request"));

@@ -67,6 +67,16 @@ const MOST_EXIT_CODES: i64 = 255;
 /// Rules of one container.
 const MOST_RULES: i64 = 20;
 
+/// The same of one that runs before the others: nobody looks at rules that stand there without a policy.
+pub(super) fn init_restart_policy(container: &Field<'_>, errors: &mut FieldErrors) {
+    let policy = container.get("restartPolicy");
+    if policy.is_set() {
+        restart_policy(container, errors);
+    } else if !container.get("restartPolicyRules").is_empty() {
+        errors.add(|| policy.required("must specify restartPolicy when restart rules are used"));
+    }
+}
+
 /// When a container starts anew, otherwise than its pod says.
 pub(super) fn restart_policy(container: &Field<'_>, errors: &mut FieldErrors) {
     let (policy, rules) = (container.get("restartPolicy"), container.get("restartPolicyRules"));

@@ -43,7 +43,7 @@ fn init(spec: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
     let list = spec.get("initContainers");
     for each in list.items() {
         container::validate(&each, pod, errors);
-        container::restart_policy(&each, errors);
+        container::init_restart_policy(&each, errors);
         let name = each.get("name");
         if names.contains(name.text()) {
             errors.add(|| name.duplicate());

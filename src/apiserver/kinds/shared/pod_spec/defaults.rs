@@ -1,4 +1,4 @@
-//! Default values of pod specifications: in pods and templates alike, and in pods alone.
+//! Sets default values of pod specifications: in both pods and templates, and in pods only.
 //!
 //! The counterpart of kubernetes `pkg/apis/core/v1/defaults.go`.
 
@@ -12,10 +12,10 @@ use crate::kinds::shared::resource_names::is_huge_page;
 use crate::object;
 
 const LISTS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
-/// The resources that a pod may ask for as a whole.
+/// The resources that can be set for the pod as a whole.
 const POD_LEVEL: [&str; 2] = ["cpu", "memory"];
 
-/// What both pods and templates get.
+/// Sets the defaults of both pods and templates.
 pub(crate) fn fill(spec: &mut Value) {
     set_absent(
         spec,
@@ -27,7 +27,7 @@ pub(crate) fn fill(spec: &mut Value) {
             ("schedulerName", json!("default-scheduler")),
         ],
     );
-    // The older name of the same field is kept beside the newer one.
+    // The deprecated name of the field is kept in sync.
     if let Some(account) = spec.get("serviceAccountName").cloned() {
         set_absent(spec, &[("serviceAccount", account)]);
     } else if let Some(account) = spec.get("serviceAccount").cloned() {
@@ -39,7 +39,7 @@ pub(crate) fn fill(spec: &mut Value) {
     each(spec, "volumes").for_each(volume);
 }
 
-/// What pods get and templates do not: limits are requests, too, unless those are told.
+/// Sets the defaults of pods only: among others, missing requests are set to the limits.
 pub(crate) fn fill_pod(spec: &mut Value) {
     set_absent(spec, &[("enableServiceLinks", json!(true))]);
     for list in ["containers", "initContainers"] {
@@ -48,7 +48,8 @@ pub(crate) fn fill_pod(spec: &mut Value) {
     of_the_whole(spec);
 }
 
-/// What a pod asks for as a whole that says something of it: what its containers ask for together, and its limits.
+/// Completes pod-level resources if there are any: limits of huge pages, and requests, from the sums of the containers; then
+/// missing requests from the limits.
 fn of_the_whole(spec: &mut Value) {
     let is_told = |spec: &Value, side: &str| {
         let amounts = spec.pointer(&format!("/resources/{side}")).and_then(Value::as_object);
@@ -71,7 +72,7 @@ fn of_the_whole(spec: &mut Value) {
     }
 }
 
-/// What the containers have together.
+/// Returns the sums over the containers.
 fn summed(spec: &Value, side: &'static str) -> Vec<(String, Value)> {
     let sums = resources::of_containers(&Field::root(spec), side);
     sums.into_iter().map(|(name, sum)| (name.to_owned(), sum.to_string().into())).collect()
@@ -88,7 +89,7 @@ fn add_absent(spec: &mut Value, side: &str, amounts: Vec<(String, Value)>) {
     own.sort_keys();
 }
 
-/// Limits that are `chosen` become requests where there are none.
+/// Sets missing requests to those limits that are `chosen`.
 fn request_limits(owner: &mut Value, chosen: impl Fn(&str) -> bool) {
     let limits = owner.pointer("/resources/limits").and_then(Value::as_object).cloned().unwrap_or_default();
     let missing: Map<String, Value> = limits.into_iter().filter(|(name, _)| chosen(name)).collect();
@@ -102,7 +103,7 @@ fn request_limits(owner: &mut Value, chosen: impl Fn(&str) -> bool) {
     requests.sort_keys();
 }
 
-/// How an image is pulled of which nothing is said.
+/// Returns the default pull policy of an image.
 fn pull_policy(image: Option<&Value>) -> &'static str {
     let image = image.and_then(Value::as_str).unwrap_or_default();
     if image::is_latest(image) { "Always" } else { "IfNotPresent" }
@@ -158,7 +159,7 @@ fn field_ref(reference: Option<&mut Value>) {
     }
 }
 
-/// A volume that names no source is an empty directory.
+/// A volume without source is an empty directory.
 fn volume(volume: &mut Value) {
     let mode = || [("defaultMode", json!(0o644))];
     if volume.as_object().is_none_or(|fields| fields.keys().all(|field| field == "name")) {

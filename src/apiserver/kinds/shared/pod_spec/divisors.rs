@@ -1,13 +1,13 @@
-//! Divisors of references to resources, which are stored as zero where a client left them out.
+//! Sets the default divisors of resource field references, which are stored as zero.
 //!
-//! They are written once it is known whose fields those of the object are: to leave a divisor out is another value than
-//! the zero that is stored, so that whoever replaces an object without it owns the list it stands in.
+//! They are set after field ownership is computed: an absent divisor differs from the stored zero, so that a client who
+//! replaces an object without it becomes the owner of the list around it.
 
 use serde_json::{Value, json};
 
 use crate::object;
 
-/// Writes the divisors that are not there, wherever the object holds a specification of pods.
+/// Sets missing divisors in all pod specifications of the object.
 pub(crate) fn write_divisors(object: &mut Value) {
     for place in super::SPECS {
         let Some(spec) = object.pointer_mut(place) else { continue };

@@ -1,4 +1,4 @@
-//! Names and addresses: those of the pod, and those that it asks for.
+//! Validates the DNS configuration, host aliases and hostnames of a pod.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
@@ -10,7 +10,7 @@ const MOST_SERVERS: usize = 3;
 const MOST_SEARCHES: usize = 32;
 const LONGEST_SEARCHES: usize = 2048;
 
-/// What is wrong with how names are asked for.
+/// Validates the DNS configuration.
 pub(super) fn config(spec: &Field<'_>, errors: &mut FieldErrors) {
     let config = spec.get("dnsConfig");
     let servers = config.get("nameservers");
@@ -43,7 +43,7 @@ fn searches(list: &Field<'_>, errors: &mut FieldErrors) {
         let why = format!("must not have more than {MOST_SEARCHES} search paths");
         errors.add(|| list.invalid_as(list.shown_texts(), why));
     }
-    // With a blank between each two.
+    // Including a blank between each two.
     let length = list.texts().map(str::len).sum::<usize>().saturating_add(list.len().saturating_sub(1));
     if length > LONGEST_SEARCHES {
         let why = format!(
@@ -59,7 +59,7 @@ fn searches(list: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A DNS subdomain whose labels may begin with an underscore.
+/// Validates a DNS subdomain whose labels may begin with an underscore.
 fn search_problems(name: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if name.len() > 253 {
@@ -82,7 +82,7 @@ fn search_problems(name: &str) -> Vec<String> {
     problems
 }
 
-/// What is wrong with names that the pod knows by itself.
+/// Validates host aliases.
 pub(super) fn aliases(list: &Field<'_>, errors: &mut FieldErrors) {
     for alias in list.items() {
         network::legacy_address(&alias.get("ip"), errors);
@@ -92,10 +92,10 @@ pub(super) fn aliases(list: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Characters that a host's name may have on Linux.
+/// Most characters of a hostname on Linux.
 const LONGEST_HOSTNAME: i64 = 64;
 
-/// A name for the pod's host in place of the one that it is given.
+/// Validates `hostnameOverride`.
 pub(super) fn hostname_override(spec: &Field<'_>, errors: &mut FieldErrors) {
     let name = spec.get("hostnameOverride");
     if !name.is_set() {

@@ -1,4 +1,4 @@
-//! Variables of containers, and where their values come from.
+//! Validates environment variables of containers, and the sources of their values.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use admit_apimachinery::quantity::Quantity;
 use crate::kinds::field::Field;
 use crate::kinds::shared::config_key;
 
-/// What is wrong with the variables of a container.
+/// Validates the variables of a container.
 pub(super) fn variables(list: &Field<'_>, errors: &mut FieldErrors) {
     for variable in list.items() {
         let name = variable.get("name");
@@ -26,7 +26,7 @@ pub(super) fn variables(list: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Any visible ASCII but the sign that ends a name.
+/// Requires printable ASCII characters other than `=`.
 fn variable_name(name: &Field<'_>, errors: &mut FieldErrors) {
     let is_fine = |c: char| matches!(c, ' '..='~') && c != '=';
     if !name.text().chars().all(is_fine) {
@@ -87,9 +87,9 @@ fn file_key(source: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Files that variables are read from are in volumes that are empty at first.
+/// Volumes from which variables are read as files must be of type `emptyDir`.
 pub(super) fn file_volumes(spec: &Field<'_>, errors: &mut FieldErrors) {
-    // Of several volumes of one name the last counts.
+    // Of several volumes with the same name the last counts.
     let volumes: HashMap<&str, Field<'_>> =
         spec.get("volumes").items().map(|volume| (volume.get("name").text(), volume)).collect();
     let variables = super::all_containers(spec).flat_map(|container| container.get("env").items());
@@ -106,7 +106,7 @@ pub(super) fn file_volumes(spec: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// What is wrong with the sources of which all keys become variables. Errors about a source as a whole name the list.
+/// Validates `envFrom`, whose sources give a variable for each key. Some errors name the list, not the item.
 pub(super) fn from(list: &Field<'_>, errors: &mut FieldErrors) {
     for source in list.items() {
         let prefix = source.get("prefix");
@@ -146,15 +146,15 @@ const IN_VARIABLES: [&str; 9] = [
     "status.podIPs",
 ];
 
-/// Fields of pods that files can be made of.
+/// Pod fields that files of downward API volumes may contain.
 pub(super) const IN_FILES: [&str; 5] =
     ["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
 
-/// Fields of pods that have ever been referred to.
+/// Pod fields that were ever allowed in references.
 const EVER: [&str; 5] =
     ["metadata.annotations", "metadata.labels", "spec.restartPolicy", "spec.schedulerName", "status.phase"];
 
-/// A field of the pod itself, which is one of `known`.
+/// Validates a reference to a field of the pod, which must be one of `known`.
 pub(super) fn field_reference(reference: &Field<'_>, known: &[&str], errors: &mut FieldErrors) {
     let (version, path) = (reference.get("apiVersion"), reference.get("fieldPath"));
     if let Some(missing) = [&version, &path].into_iter().find(|field| field.text().is_empty()) {
@@ -175,7 +175,7 @@ pub(super) fn field_reference(reference: &Field<'_>, known: &[&str], errors: &mu
     }
     match subscripted {
         Some((of, key)) => {
-            // Keys of annotations are told apart without regard to their case.
+            // Keys of annotations are compared without case.
             let key = if of == "metadata.annotations" { key.to_lowercase() } else { key.to_owned() };
             for problem in labels::key(&key) {
                 errors.add(|| reference.invalid_as(key.as_str(), problem));
@@ -191,7 +191,7 @@ pub(super) fn field_reference(reference: &Field<'_>, known: &[&str], errors: &mu
     }
 }
 
-/// `metadata.labels['a']`: the field, and what stands in brackets.
+/// Splits `metadata.labels['a']` into the field and the key in brackets.
 fn subscript(path: &str) -> Option<(&str, &str)> {
     path.strip_suffix("']")?.split_once("['").filter(|(of, _)| !of.is_empty())
 }
@@ -205,7 +205,7 @@ const RESOURCES: [&str; 6] = [
     "requests.memory",
 ];
 
-/// What a container asks for, or may have at most.
+/// Validates a reference to a request or limit of a container.
 pub(super) fn resource_reference(reference: &Field<'_>, names_container: bool, errors: &mut FieldErrors) {
     let (container, resource) = (reference.get("containerName"), reference.get("resource"));
     let name = resource.text();

@@ -1,11 +1,11 @@
-//! What is done in a container while it runs: probes and hooks.
+//! Validates probes and lifecycle hooks of containers.
 
 use admit_apimachinery::findings::FieldErrors;
 
 use super::{Pod, ports};
 use crate::kinds::field::Field;
 
-/// What is wrong with the hooks and probes of a container that has some.
+/// Validates the hooks and probes of a container.
 pub(super) fn of_container(container: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
     let lifecycle = container.get("lifecycle");
     for hook in ["postStart", "preStop"].into_iter().map(|name| lifecycle.get(name)).filter(Field::is_set) {
@@ -41,7 +41,7 @@ fn probe(probe: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Exactly one of the actions has to be there.
+/// Requires exactly one of the actions.
 fn handler(handler: &Field<'_>, pod: &Pod<'_>, actions: &[&'static str], errors: &mut FieldErrors) {
     let mut has_one = false;
     for name in actions.iter().copied() {
@@ -90,7 +90,7 @@ fn http_get(action: &Field<'_>, errors: &mut FieldErrors) {
 }
 
 fn sleep(action: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
-    // A pod without a grace period is refused for that.
+    // A missing grace period is reported elsewhere.
     let (Some(grace), seconds) = (pod.grace, action.get("seconds").integer().unwrap_or(0)) else { return };
     if !(0..=grace).contains(&seconds) {
         let why = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");

@@ -18,7 +18,7 @@ mod ports;
 pub(crate) mod privileged;
 mod projected;
 mod resources;
-mod scheduling;
+pub(crate) mod scheduling;
 pub(crate) mod security;
 mod source_kinds;
 mod sources;
@@ -197,15 +197,6 @@ fn has_backsteps(path: &str) -> bool {
 fn all_containers<'o>(spec: &Field<'o>) -> impl Iterator<Item = Field<'o>> + use<'o> {
     let spec = spec.clone();
     LISTS.into_iter().flat_map(move |list| spec.get(list).items())
-}
-
-/// Keys of annotations, which are names of any case.
-pub(crate) fn annotation_keys(annotations: &Field<'_>, errors: &mut FieldErrors) {
-    for (key, _) in annotations.entries() {
-        for problem in labels::key(&key.to_lowercase()) {
-            errors.add(|| annotations.invalid_as(key, problem));
-        }
-    }
 }
 
 /// Images of pods have no blanks around them; those of templates may have.

@@ -1,4 +1,4 @@
-//! Volumes in containers: as folders, and as devices.
+//! Validates the volumes of containers: mounts, and block devices.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use admit_apimachinery::findings::FieldErrors;
 use super::{Pod, descending_path, has_backsteps, known_if_set};
 use crate::kinds::field::Field;
 
-/// Names of volumes, and the paths at which a container has them; of one name, the last path.
+/// Names of volumes, and their paths in a container; for duplicate names, the last path.
 struct Places<'o> {
     names: HashSet<&'o str>,
     paths: HashSet<&'o str>,
@@ -19,7 +19,7 @@ fn places<'o>(list: &Field<'o>, path: &'static str) -> Places<'o> {
     Places { names: by_name.keys().copied().collect(), paths: by_name.into_values().collect() }
 }
 
-/// What is wrong with the folders of a container. Some errors name the list, not its items.
+/// Validates the volume mounts of a container. Some errors name the list, not its items.
 pub(super) fn volumes(container: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
     let list = container.get("volumeMounts");
     let devices = places(&container.get("volumeDevices"), "devicePath");
@@ -51,7 +51,7 @@ pub(super) fn volumes(container: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldEr
     }
 }
 
-/// A part of a volume, by a path that is given or made of variables.
+/// Validates `subPath` and `subPathExpr` of a mount.
 fn parts(mount: &Field<'_>, list: &Field<'_>, errors: &mut FieldErrors) {
     let (path, expression) = (mount.get("subPath"), mount.get("subPathExpr"));
     if !path.text().is_empty() {
@@ -86,7 +86,7 @@ fn propagation(mount: &Field<'_>, list: &Field<'_>, privileged: bool, errors: &m
     }
 }
 
-/// What is wrong with the devices of a container.
+/// Validates the volume devices of a container.
 pub(super) fn devices(container: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
     let mounts = places(&container.get("volumeMounts"), "mountPath");
     let (mut names, mut paths) = (HashSet::new(), HashSet::new());

@@ -1,4 +1,4 @@
-//! Ports of containers.
+//! Validates the ports of containers.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use super::{Options, known};
 use crate::kinds::field::Field;
 use crate::kinds::shared::network;
 
-/// What is wrong with the ports of a container.
+/// Validates the ports of a container.
 pub(super) fn validate(ports: &Field<'_>, errors: &mut FieldErrors) {
     let mut names = HashSet::new();
     for port in ports.items() {
@@ -41,7 +41,7 @@ fn is_zero(number: &Field<'_>) -> bool {
     number.integer().unwrap_or(0) == 0
 }
 
-/// A port of the host belongs to one container. `told_as` is the container by which errors name it.
+/// A host port may be used by one container only. Errors use the path of `told_as`.
 pub(super) fn unique_on_host(
     container: &Field<'_>,
     told_as: &Field<'_>,
@@ -64,7 +64,7 @@ pub(super) fn unique_on_host(
     }
 }
 
-/// On the host's network, a container's port is the host's.
+/// With `hostNetwork` the host port must equal the container port.
 pub(super) fn on_host_network(spec: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     if !spec.get("hostNetwork").flag() {
         return;
@@ -79,7 +79,7 @@ pub(super) fn on_host_network(spec: &Field<'_>, options: &Options<'_>, errors: &
     }
 }
 
-/// A port by its number or its name.
+/// Validates a port given by number or name.
 pub(super) fn number_or_name(port: &Field<'_>, errors: &mut FieldErrors) {
     match port.value() {
         Value::String(_) => network::port_name(port, errors),

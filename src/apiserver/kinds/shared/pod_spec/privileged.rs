@@ -1,15 +1,15 @@
-//! Whether privileged containers are refused: by a server as a whole, so that nothing of an object tells.
+//! Controls whether privileged containers are refused: a setting of the server, which validation gets by thread.
 
 use std::cell::Cell;
 
 thread_local! {
-    /// Whether the server refuses them for which this thread validates at this moment.
+    /// Whether the server for which this thread validates refuses them.
     static REFUSED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Validates with `judge`, for a server that refuses privileged containers or does not.
+/// Runs the validation `judge` with privileged containers refused or allowed.
 pub(crate) fn refused_if<T>(refused: bool, judge: impl FnOnce() -> T) -> T {
-    /// Work may be unwound from.
+    /// Restores the former setting, even after a panic.
     struct Before(bool);
     impl Drop for Before {
         fn drop(&mut self) {

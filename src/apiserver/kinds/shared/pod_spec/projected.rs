@@ -1,4 +1,4 @@
-//! Volumes that are put together of several sources.
+//! Validates projected volumes, which combine several sources.
 
 use std::collections::HashSet;
 
@@ -15,7 +15,7 @@ const SAME_PATH: &str = "conflicting duplicate paths";
 const TEN_MINUTES: i64 = 600;
 const LONGEST_TOKEN: i64 = 1 << 32;
 
-/// What is wrong with such a volume.
+/// Validates a projected volume.
 pub(super) fn validate(volume: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     mode(&volume.get("defaultMode"), errors);
     let mut paths = HashSet::new();
@@ -66,7 +66,7 @@ fn downward<'o>(
     errors: &mut FieldErrors,
 ) {
     for file in source.get("items").items() {
-        // Told of as if it were the source.
+        // The error's path is that of the source.
         downward_file(&source.with(file.value()), errors);
         let path = file.get("path").text();
         if !path.is_empty() && !paths.insert(path) {
@@ -75,7 +75,7 @@ fn downward<'o>(
     }
 }
 
-/// A file of what the pod itself says.
+/// Validates a file with data of the pod itself.
 pub(super) fn downward_file(file: &Field<'_>, errors: &mut FieldErrors) {
     source_kinds::required(file, &["path"], errors);
     local_path(&file.get("path"), errors);
@@ -165,7 +165,7 @@ fn trust_bundle<'o>(
     }
 }
 
-/// The name of a bundle that is made for a signer begins with the signer's, whose slash is written as a colon.
+/// The name of a bundle for a signer begins with the signer's name, with a colon in place of the slash.
 fn bundle_name_problems(name: &str) -> Vec<String> {
     NameRule::Subdomain.problems(name.rsplit_once(':').map_or(name, |(_, own)| own), false)
 }

@@ -1,4 +1,4 @@
-//! Resources that containers and pods ask for, and may have at most.
+//! Validates and sums resource requests and limits of containers and pods.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::kinds::shared::resource_names::{self, HUGE_PAGES, is_huge_page, is_wh
 
 const NOT_NEGATIVE: &str = "must be greater than or equal to 0";
 
-/// Whose resources they are: which may be named depends on it.
+/// The owner of the resources, which decides which names are allowed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Owner {
     Container,
     Pod,
 }
 
-/// What is wrong with the resources of a container.
+/// Validates the resources of a container.
 pub(super) fn of_container(resources: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
     requirements(&resources.get("limits"), &resources.get("requests"), Owner::Container, errors);
     if uses_only_huge_pages(resources) {
@@ -28,9 +28,9 @@ pub(super) fn of_container(resources: &Field<'_>, pod: &Pod<'_>, errors: &mut Fi
     claims::references(&resources.get("claims"), &pod.claims, errors);
 }
 
-/// What is wrong with what running a pod takes beside its containers.
+/// Validates the overhead of a pod.
 pub(super) fn overhead(overhead: &Field<'_>, errors: &mut FieldErrors) {
-    // The list is told of as if it were that of limits.
+    // The error's path is that of limits.
     requirements(
         &overhead.get("limits").with(overhead.value()),
         &overhead.with(&Value::Null),
@@ -113,7 +113,7 @@ fn huge_pages(name: &str, amount: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// What is wrong with the resources of a pod as a whole.
+/// Validates pod-level resources.
 pub(super) fn of_pod(spec: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
     let resources = spec.get("resources");
     if !resources.is_set() {
@@ -171,7 +171,7 @@ fn consistency(spec: &Field<'_>, resources: &Field<'_>, errors: &mut FieldErrors
 
 type Amounts<'o> = BTreeMap<&'o str, Quantity<'o>>;
 
-/// What the containers of a pod ask for, or may have, together: containers and sidecars run at once, other init containers one by one
+/// Returns the total requests or limits of a pod's containers: containers and sidecars run at once, other init containers one by one
 /// beside the sidecars before them.
 pub(super) fn of_containers<'o>(spec: &Field<'o>, side: &'static str) -> Amounts<'o> {
     let mut sum = Amounts::new();

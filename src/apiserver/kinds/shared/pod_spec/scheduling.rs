@@ -1,4 +1,4 @@
-//! Where a pod may run: affinity to nodes and to other pods, and what it tolerates.
+//! Validates the scheduling constraints of a pod: affinity to nodes and to other pods, and tolerations.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +14,7 @@ const REQUIRED: &str = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 const NO_OPERATOR: &str = "not a valid selector operator";
 
-/// What is wrong with an affinity.
+/// Validates an affinity.
 pub(super) fn affinity(affinity: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     let nodes = affinity.get("nodeAffinity");
     let required = nodes.get(REQUIRED);
@@ -23,7 +23,7 @@ pub(super) fn affinity(affinity: &Field<'_>, options: &Options<'_>, errors: &mut
     }
     for term in nodes.get(PREFERRED).items() {
         weight(&term, errors);
-        // Preferring what is nowhere does no harm.
+        // A preference for an impossible value is harmless.
         node_term(&term.get("preference"), true, errors);
     }
     for pods in ["podAffinity", "podAntiAffinity"].into_iter().map(|name| affinity.get(name)) {
@@ -45,7 +45,7 @@ fn weight(term: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// What is wrong with a selector of nodes. `odd_values`: values that no label can have are let pass.
+/// Validates a node selector. `odd_values`: invalid label values are allowed.
 fn node_selector(selector: &Field<'_>, odd_values: bool, errors: &mut FieldErrors) {
     let terms = selector.get("nodeSelectorTerms");
     if terms.is_empty() {
@@ -112,7 +112,7 @@ fn pod_term(term: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     for selector in [&selector, &term.get("namespaceSelector")] {
         label_selector::validate(selector, options.selector_values(), errors);
     }
-    // Told of in the singular, and without an index.
+    // The error's path has the singular, and no index.
     let namespace = term.get("namespace");
     for name in term.get("namespaces").items() {
         namespace.with(name.value()).named(NameRule::Label, errors);
@@ -125,7 +125,7 @@ fn pod_term(term: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     topology.problems(labels::key(topology.text()), errors);
 }
 
-/// Keys whose values are those of the pod, which become part of the selector when it is created.
+/// Validates the keys whose values are taken from the pod's labels on creation.
 pub(super) fn label_keys(term: &Field<'_>, selector: &Field<'_>, errors: &mut FieldErrors) {
     let (same, other) = (term.get("matchLabelKeys"), term.get("mismatchLabelKeys"));
     for keys in [&same, &other].into_iter().filter(|keys| !keys.is_empty()) {
@@ -157,7 +157,7 @@ pub(super) fn label_keys(term: &Field<'_>, selector: &Field<'_>, errors: &mut Fi
     }
 }
 
-/// What is wrong with what a pod tolerates of nodes.
+/// Validates the tolerations of a pod.
 pub(crate) fn tolerations(list: &Field<'_>, errors: &mut FieldErrors) {
     for toleration in list.items() {
         let [key, operator, value, effect] =

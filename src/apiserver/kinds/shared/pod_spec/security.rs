@@ -1,4 +1,4 @@
-//! Rights and confinement of pods and containers.
+//! Validates security contexts of pods and containers.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::{Options, Pod, all_containers, descending_path, known_if_set, privile
 use crate::kinds::field::Field;
 use crate::kinds::shared::internal;
 
-/// What is wrong with the security context of a pod.
+/// Validates the security context of a pod.
 pub(super) fn of_pod(spec: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     let context = spec.get("securityContext");
     for name in ["fsGroup", "runAsUser", "runAsGroup"] {
@@ -75,18 +75,18 @@ fn is_sysctl(name: &str) -> bool {
     name.len() <= 253 && name.split(['.', '/']).all(is_segment)
 }
 
-/// Names are written with dots or with slashes between their parts, by whichever comes first.
+/// Splits a sysctl name at its dots or slashes, whichever come first.
 fn parts(name: &str) -> impl Iterator<Item = &str> {
     let separator = name.find(['.', '/']).and_then(|at| name.get(at..)).and_then(|rest| rest.chars().next());
     name.split(separator.unwrap_or('.'))
 }
 
-/// Whether a kernel parameter belongs to a network namespace.
+/// Whether a sysctl belongs to a network namespace.
 pub(super) fn is_of_network(name: &str) -> bool {
     parts(name).next() == Some("net")
 }
 
-/// Whether a kernel parameter belongs to a namespace of communication between processes.
+/// Whether a sysctl belongs to an IPC namespace.
 pub(super) fn is_of_ipc(name: &str) -> bool {
     let mut parts = parts(name);
     match (parts.next(), parts.next()) {
@@ -121,7 +121,7 @@ fn seccomp_profile(profile: &Field<'_>, errors: &mut FieldErrors) {
 }
 
 const PROFILES: [&str; 3] = ["Localhost", "RuntimeDefault", "Unconfined"];
-/// Bytes of a path.
+/// Most bytes of a profile's path.
 const LONGEST_PROFILE: i64 = 4095;
 
 pub(crate) fn app_armor_profile(profile: &Field<'_>, errors: &mut FieldErrors) {
@@ -152,7 +152,7 @@ pub(crate) fn app_armor_profile(profile: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// What is wrong with the security context of a container.
+/// Validates the security context of a container.
 pub(super) fn of_container(context: &Field<'_>, pod: &Pod<'_>, errors: &mut FieldErrors) {
     if !context.is_set() {
         return;
@@ -190,7 +190,7 @@ fn escalation(context: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// A pod with users of its own has processes and communication of its own, too.
+/// A pod with a user namespace may not use the host's network, PID and IPC namespaces.
 pub(super) fn host_users(spec: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     if !has_own_users(spec) {
         return;
@@ -209,7 +209,7 @@ pub(super) fn host_users(spec: &Field<'_>, options: &Options<'_>, errors: &mut F
     }
 }
 
-/// Whether users of the pod are not those of its host.
+/// Whether the pod has a user namespace.
 pub(super) fn has_own_users(spec: &Field<'_>) -> bool {
     spec.get("hostUsers").value() == false
 }

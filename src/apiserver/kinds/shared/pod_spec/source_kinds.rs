@@ -3,11 +3,10 @@
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
 use admit_apimachinery::names::NameRule;
-use admit_apimachinery::quantity::Quantity;
 
 use super::{known_if_set, named, no_backsteps};
 use crate::kinds::field::Field;
-use crate::kinds::shared::label_selector::{self, LabelValues};
+use crate::kinds::shared::{claim, template_metadata};
 
 /// Texts or lists that have to be there.
 pub(super) fn required(source: &Field<'_>, names: &[&'static str], errors: &mut FieldErrors) {
@@ -187,65 +186,8 @@ pub(super) fn csi_driver(driver: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Of the metadata of a template, only labels and annotations are of use.
-const USELESS_METADATA: [&str; 13] = [
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-];
-
-const ACCESS_MODES: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
-
 /// The claim that is made for a volume of a pod.
 pub(super) fn claim_template(template: &Field<'_>, errors: &mut FieldErrors) {
-    let metadata = template.get("metadata");
-    super::annotation_keys(&metadata.get("annotations"), errors);
-    label_selector::label_pairs(&metadata.get("labels"), errors);
-    for field in USELESS_METADATA.into_iter().map(|name| metadata.get(name)).filter(Field::is_set) {
-        errors.add(|| field.forbidden("cannot be set"));
-    }
-    claim(&template.get("spec"), errors);
-}
-
-fn claim(spec: &Field<'_>, errors: &mut FieldErrors) {
-    let modes = spec.get("accessModes");
-    if modes.is_empty() {
-        errors.add(|| modes.required("at least 1 access mode is required"));
-    }
-    label_selector::validate(&spec.get("selector"), LabelValues::Checked, errors);
-    for mode in modes.items().filter(|mode| !ACCESS_MODES.contains(&mode.text())) {
-        errors.add(|| modes.with(mode.value()).not_supported(&ACCESS_MODES));
-    }
-    let is_single = |mode: &str| mode == "ReadWriteOncePod";
-    if modes.texts().any(is_single)
-        && modes.texts().any(|mode| !is_single(mode) && ACCESS_MODES.contains(&mode))
-    {
-        errors.add(|| modes.forbidden("may not use ReadWriteOncePod with other access modes"));
-    }
-    let storage = spec.get("resources").key("storage");
-    let asked = spec.get("resources").get("requests").key("storage");
-    match Quantity::parse(asked.text()) {
-        Ok(amount) if !amount.sign().is_gt() => {
-            let shown = amount.to_string();
-            if amount.sign().is_lt() {
-                errors.add(|| storage.invalid_as(shown.as_str(), "must be greater than or equal to 0"));
-            }
-            errors.add(|| storage.invalid_as(shown.as_str(), "must be greater than zero"));
-        }
-        Ok(_) => {}
-        Err(_) => errors.add(|| storage.required("")),
-    }
-    named(&spec.get("storageClassName"), NameRule::Subdomain, errors);
-    known_if_set(&spec.get("volumeMode"), &["Block", "Filesystem"], errors);
-    named(&spec.get("volumeAttributesClassName"), NameRule::Subdomain, errors);
+    template_metadata::validate(&template.get("metadata"), errors);
+    claim::specification(&template.get("spec"), false, errors);
 }

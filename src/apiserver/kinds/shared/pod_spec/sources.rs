@@ -1,4 +1,4 @@
-//! Where the files of a volume come from.
+//! Validates volume sources.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
@@ -9,17 +9,17 @@ use super::files::{key_to_path, mode};
 use super::{Options, descending_path, known, projected, source_kinds};
 use crate::kinds::field::Field;
 
-/// A kind of source, in the order in which Kubernetes looks at them.
+/// A type of source; the order is that of upstream's checks.
 struct Source {
     name: &'static str,
-    /// The path of what is wrong inside.
+    /// The path of errors within the source.
     path: &'static str,
-    /// The path where it stands beside another source.
+    /// The path of the error when there is another source already.
     beside: &'static str,
     validate: fn(&Field<'_>, &Options<'_>, &mut FieldErrors),
 }
 
-/// One whose errors stand at its name.
+/// A type of source whose errors have its name as path.
 const fn source(name: &'static str, validate: fn(&Field<'_>, &Options<'_>, &mut FieldErrors)) -> Source {
     Source { name, path: name, beside: name, validate }
 }
@@ -77,7 +77,7 @@ const SOURCES: [Source; 30] = [
 
 const TWICE: &str = "may not specify more than 1 volume type";
 
-/// What is wrong with the source of a volume.
+/// Validates the source of a volume.
 pub(super) fn validate(volume: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     let mut has_one = false;
     for source in &SOURCES {
@@ -137,7 +137,7 @@ fn secret_reference(reference: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Files of the keys of a Secret or ConfigMap.
+/// Validates a volume with the keys of a Secret or ConfigMap.
 fn keys(source: &Field<'_>, name: &'static str, errors: &mut FieldErrors) {
     source_kinds::required(source, &[name], errors);
     mode(&source.get("defaultMode"), errors);
@@ -149,7 +149,7 @@ fn keys(source: &Field<'_>, name: &'static str, errors: &mut FieldErrors) {
 fn downward(source: &Field<'_>, _: &Options<'_>, errors: &mut FieldErrors) {
     mode(&source.get("defaultMode"), errors);
     for file in source.get("items").items() {
-        // Told of as if it were the volume.
+        // The error's path is that of the volume.
         projected::downward_file(&source.with(file.value()), errors);
     }
 }
@@ -177,19 +177,19 @@ fn ephemeral(source: &Field<'_>, _: &Options<'_>, errors: &mut FieldErrors) {
 }
 
 fn image(source: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
-    // Whoever makes pods of a template may fill it in.
+    // In a template it may be empty, to be filled in on creation of pods.
     if options.is_pod {
         source_kinds::required(source, &["reference"], errors);
     }
     known(&source.get("pullPolicy"), &["Always", "IfNotPresent", "Never"], errors);
 }
 
-/// The name of the claim that is made for an ephemeral volume.
+/// Returns the name of the claim that is created for an ephemeral volume.
 pub(super) fn claim_name(options: &Options<'_>, volume: &str) -> String {
     format!("{}-{volume}", options.pod_name)
 }
 
-/// The claim that is made for a volume is named after the pod and the volume.
+/// Validates the name of the claim for an ephemeral volume, which is made from those of pod and volume.
 fn named_claim(volume: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     let name = volume.get("name");
     if options.pod_name.is_empty() || name.text().is_empty() {

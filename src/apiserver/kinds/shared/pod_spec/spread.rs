@@ -1,4 +1,4 @@
-//! How the pods of a workload are spread over the nodes.
+//! Validates topology spread constraints.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::kinds::shared::label_selector::{self, LabelValues};
 const ACTIONS: [&str; 2] = ["DoNotSchedule", "ScheduleAnyway"];
 const POLICIES: [&str; 2] = ["Honor", "Ignore"];
 
-/// What is wrong with constraints of spreading.
+/// Validates a list of topology spread constraints.
 pub(super) fn validate(list: &Field<'_>, options: &Options<'_>, errors: &mut FieldErrors) {
     let pair = |constraint: &Field<'_>| {
         (

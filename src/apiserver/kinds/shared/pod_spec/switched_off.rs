@@ -1,4 +1,4 @@
-//! Fields of features that are off unless switched on: they go, unless the old object has them
+//! Removes fields of features that are off by default, unless the old object has them
 //! (`dropDisabledFields` of pkg/api/pod).
 
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use super::SPECS;
 use crate::object;
 
-/// What volumes are projected from that is off.
+/// The sources of projected volumes that are off.
 const PROJECTIONS: [&str; 2] = ["clusterTrustBundle", "podCertificate"];
 
-/// Takes away what is off, wherever the object holds a specification of pods.
+/// Removes such fields from all pod specifications of the object.
 pub(crate) fn drop_switched_off(object: &mut Value, old: Option<&Value>) {
     for place in SPECS {
         let before = old.and_then(|old| old.pointer(place)).unwrap_or(&Value::Null);
@@ -29,7 +29,7 @@ pub(crate) fn drop_switched_off(object: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// A lifecycle of nothing else goes as well.
+/// Removes the stop signal, and a lifecycle that is empty then.
 fn drop_signal(container: &mut Value) {
     let Some(lifecycle) = container.get_mut("lifecycle").and_then(Value::as_object_mut) else { return };
     if lifecycle.shift_remove("stopSignal").is_some() && lifecycle.is_empty() {

@@ -1,4 +1,4 @@
-//! What pods of one operating system may not have.
+//! Validates which fields a pod may have on its operating system.
 
 use admit_apimachinery::findings::FieldErrors;
 
@@ -25,7 +25,7 @@ const CONTAINERS: [&str; 10] = [
     "runAsGroup",
 ];
 
-/// What is wrong with a specification that names its operating system.
+/// Validates a specification for its operating system.
 pub(super) fn validate(spec: &Field<'_>, errors: &mut FieldErrors) {
     let system = spec.get("os");
     let name = system.get("name");
@@ -50,7 +50,7 @@ fn linux(spec: &Field<'_>, errors: &mut FieldErrors) {
 fn windows(spec: &Field<'_>, errors: &mut FieldErrors) {
     let context = spec.get("securityContext");
     let mut refuse = |field: Field<'_>| {
-        // An empty list is as good as none.
+        // An empty list counts as absent.
         if field.is_set() && field.value().as_array().is_none_or(|items| !items.is_empty()) {
             errors.add(|| field.forbidden(OF_LINUX));
         }

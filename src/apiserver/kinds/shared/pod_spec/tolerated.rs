@@ -1,4 +1,5 @@
-//! Which newer rules stored objects need not follow (pkg/api/pod/util.go, `GetValidationOptionsFromPodSpecAndMeta`).
+//! Determines which newer rules do not apply because the stored object breaks them already (pkg/api/pod/util.go,
+//! `GetValidationOptionsFromPodSpecAndMeta`).
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
@@ -11,19 +12,19 @@ use crate::kinds::shared::label_selector::{self, LabelValues};
 use crate::object;
 
 impl<'o> Options<'o> {
-    /// Of a template, which replaces one with the specification `old` if there is one.
+    /// Returns the options for a template; `old` is the previous specification, if any.
     pub(crate) fn template(old: Option<&Value>) -> Self {
         old.map(tolerated).unwrap_or_default()
     }
 
-    /// Of a pod, which replaces one with the specification `old` if there is one.
+    /// Returns the options for a pod; `old` is the previous specification, if any.
     pub(crate) fn pod(pod: &'o Value, old: Option<&Value>) -> Self {
         let (pod_name, is_mirror) = (object::name(pod), annotations::is_mirror(pod));
         Self { is_pod: true, pod_name, is_mirror, ..Self::template(old) }
     }
 }
 
-/// What the stored specification has already.
+/// Finds the rules that the stored specification breaks.
 fn tolerated<'o>(old: &Value) -> Options<'o> {
     let spec = Field::root(old);
     let affinity = spec.get("affinity");

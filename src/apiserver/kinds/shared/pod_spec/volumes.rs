@@ -1,4 +1,4 @@
-//! Volumes of pods: their names, and that each has one source.
+//! Validates the volumes of pods: names, and one source each.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Options, sources};
 use crate::kinds::field::Field;
 
-/// The volumes in which nothing is wrong, by their names: containers have no others.
+/// The valid volumes by name; only these can be used by containers.
 pub(super) struct Volumes<'o>(HashMap<&'o str, &'o Value>);
 
 impl<'o> Volumes<'o> {
@@ -18,7 +18,7 @@ impl<'o> Volumes<'o> {
     }
 }
 
-/// What is wrong with volumes.
+/// Validates volumes, and returns the valid ones.
 pub(super) fn validate<'o>(list: &Field<'o>, options: &Options<'_>, errors: &mut FieldErrors) -> Volumes<'o> {
     let made: HashSet<String> = if options.pod_name.is_empty() {
         HashSet::new()

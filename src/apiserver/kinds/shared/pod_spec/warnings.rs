@@ -1,4 +1,4 @@
-//! Warnings about accepted pods and templates (pkg/api/pod/warnings.go).
+//! Returns warnings about accepted pods and templates (pkg/api/pod/warnings.go).
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -38,7 +38,7 @@ const OLD_VOLUMES: [(&str, &str); 9] = [
 
 const NO_SELECTOR: &str = "a null labelSelector results in matching no pod";
 
-/// About the metadata and the specification of `owner`: a pod, or a template.
+/// Returns warnings about metadata and specification of `owner`: a pod, or a template.
 pub(crate) fn of(owner: &Field<'_>, is_pod: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let (spec, annotations) = (owner.get("spec"), owner.get("metadata").get("annotations"));
@@ -149,7 +149,7 @@ fn names(spec: &Field<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// Memory has no parts of bytes.
+/// Warns about fractions of bytes.
 fn fractions(amounts: &Field<'_>, warnings: &mut Vec<String>) {
     for name in ["memory", "ephemeral-storage"] {
         fractional(&amounts.key(name), warnings);
@@ -159,7 +159,7 @@ fn fractions(amounts: &Field<'_>, warnings: &mut Vec<String>) {
 fn fractional(amount: &Field<'_>, warnings: &mut Vec<String>) {
     let Ok(quantity) = Quantity::parse(amount.text()) else { return };
     let shown = quantity.to_string();
-    // In their canonical form, only amounts with parts end so.
+    // In canonical form, only fractional quantities end like this.
     if shown.ends_with(['m', 'u', 'n']) {
         let shown = go::quote(&shown);
         warnings.push(format!("{amount}: fractional byte value {shown} is invalid, must be an integer"));
@@ -173,7 +173,7 @@ fn pod_seccomp(spec: &Field<'_>, annotations: &Field<'_>, warnings: &mut Vec<Str
     }
 }
 
-/// Of annotations that stand for a field.
+/// The message for annotations that a field replaces.
 pub(crate) const APP_ARMOR_IS_A_FIELD: &str =
     r#"deprecated since v1.30; use the "appArmorProfile" field instead"#;
 const NO_SECCOMP: &str = r#"non-functional in v1.27+; use the "seccompProfile" field instead"#;
@@ -209,7 +209,7 @@ fn of_container(
         if names.insert(name) {
             continue;
         }
-        // A value may go on from the one before.
+        // A value may refer to the previous definition.
         if variable.get("valueFrom").is_set() || value == reference || !value.contains(&reference) {
             let name = go::quote(name);
             warnings.push(format!(
@@ -219,14 +219,14 @@ fn of_container(
     }
 }
 
-/// The parts of a port by which two are compared, and its place.
+/// The parts of a port that are compared, and its path.
 struct Port {
     place: String,
     host: i64,
     address: String,
 }
 
-/// Containers of a pod share its address, and so its ports.
+/// Warns about conflicting ports: containers of a pod share its address, and so its ports.
 fn ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
     let mut known: HashMap<(i64, &str), Vec<Port>> = HashMap::new();
     for port in all_containers(spec).flat_map(|container| container.get("ports").items()) {
@@ -243,7 +243,7 @@ fn ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
         }
         let own = Port { place: port.to_string(), host, address: address.to_owned() };
         let earlier = known.entry((number("containerPort"), protocol)).or_default();
-        // Each with every other is quadratic; no answer has room for as many.
+        // Comparing all pairs is quadratic, so it stops at the maximum of warnings in a response.
         let room = MAX_FINDINGS.saturating_sub(warnings.len());
         warnings.extend(earlier.iter().take(room).filter_map(|other| {
             let how = conflict(&own, other)?;
@@ -253,7 +253,7 @@ fn ports(spec: &Field<'_>, warnings: &mut Vec<String>) {
     }
 }
 
-/// Names of ports are those of the pod: whoever selects one by its name gets the first.
+/// Warns about duplicate port names: a reference by name finds the first in the pod.
 fn port_names(spec: &Field<'_>, warnings: &mut Vec<String>) {
     let mut known: HashMap<&str, String> = HashMap::new();
     for port in all_containers(spec).flat_map(|container| container.get("ports").items()) {

@@ -1,4 +1,4 @@
-//! What containers on Windows have of their own.
+//! Validates options of containers on Windows.
 
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::NameRule;
@@ -10,7 +10,7 @@ const LONGEST_CREDENTIALS: usize = 64 << 10;
 const LONGEST_DOMAIN: usize = 256;
 const LONGEST_USER: usize = 104;
 
-/// What is wrong with the options of a pod or a container on Windows.
+/// Validates the Windows options of a pod or a container.
 pub(super) fn options(options: &Field<'_>, errors: &mut FieldErrors) {
     let (name, credentials, user) = (
         options.get("gmsaCredentialSpecName"),
@@ -32,7 +32,7 @@ pub(super) fn options(options: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// `DOMAIN\user`, or a user alone.
+/// Validates `DOMAIN\user`, or a user without domain.
 fn run_as(name: &Field<'_>, errors: &mut FieldErrors) {
     let text = name.text();
     let parts: Vec<&str> = text.split('\\').collect();
@@ -91,7 +91,7 @@ fn host_process<'o>(owner: &Field<'o>) -> Field<'o> {
     owner.get("securityContext").get("windowsOptions").get("hostProcess")
 }
 
-/// Containers that are processes of the host: all of a pod or none, and on the host's network.
+/// Host process containers: all containers of a pod or none, and only on the host's network.
 pub(super) fn host_processes(spec: &Field<'_>, errors: &mut FieldErrors) {
     let of_pod = host_process(spec).value().as_bool();
     let (mut count, mut on_host): (usize, usize) = (0, 0);

@@ -1,15 +1,15 @@
-//! Format strings: literal text and clauses. The checker's validator of literal format strings reads them with this too.
+//! Parses format strings into literal text and clauses. The checker's validator of literal format strings uses this, too.
 
 use std::fmt;
 
 use admit_apimachinery::go::integer::{NumberError, atoi};
 
-/// How a value is shown.
+/// How a value is formatted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Clause {
     Text,
     Decimal,
-    /// Digits after the point; none where the format string does not say.
+    /// Digits after the point; None where the format string does not say.
     Fixed(Option<usize>),
     /// The number before `e`, which the reference takes for a width.
     Scientific(Option<usize>),
@@ -31,12 +31,12 @@ pub(crate) enum Piece<'t> {
     },
 }
 
-/// Why a format string cannot be read, in cel-go's words.
+/// Why a format string is invalid, in cel-go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TemplateError {
     /// There is no value at this position.
     OutOfRange(usize),
-    /// A percent sign stands at the end.
+    /// A percent sign at the end.
     Ends,
     /// No clause begins with this character.
     UnknownClause(char),
@@ -62,16 +62,16 @@ impl fmt::Display for TemplateError {
     }
 }
 
-/// Why a value cannot be shown, in cel-go's words.
+/// Why a value cannot be formatted, in cel-go's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ValueError {
     /// The clause does not take values of this type.
     Unsuited { rule: &'static str, type_name: String },
-    /// Values of this type have no text within a list or a map.
+    /// Values of this type cannot be formatted within a list or a map.
     NoText(String),
-    /// Keys of this type have no text.
+    /// Keys of this type cannot be formatted.
     NoKeyText(String),
-    /// The bytes are no text.
+    /// The bytes are not valid UTF-8.
     NotUtf8,
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for ValueError {
 }
 
 impl Clause {
-    /// What is said of a value whose type the clause does not take.
+    /// The error for a value whose type the clause does not accept.
     pub(crate) fn unsuited(self, type_name: &str) -> ValueError {
         let rule = match self {
             Self::Text => {

@@ -1,5 +1,5 @@
-//! `string.format(list)`: clauses such as `%s`, `%.2f`, `%x` filled from a list, worded as cel-go's string library
-//! version 2 does for the locale `en_US`.
+//! Implements `string.format(list)`: fills clauses such as `%s`, `%.2f`, `%x` from a list, with the output of cel-go's string library
+//! version 2 for the locale `en_US`.
 
 mod clause;
 mod number;
@@ -29,7 +29,7 @@ fn format<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, Ev
     filled(context, args, fill)
 }
 
-/// As today's string library formats, without a locale.
+/// Formats like the current string library, without a locale.
 pub(super) fn format_plain<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     filled(context, args, plain::fill)
 }
@@ -61,7 +61,7 @@ fn value_at<'a>(values: List<'a>, index: usize) -> Result<Value<'a>, EvalError> 
     values.get(index).ok_or_else(|| EvalError::other(format!("index {index} out of range")))
 }
 
-/// The text that stands for a clause.
+/// Formats the value of a clause.
 fn fill(clause: Clause, value: &Value<'_>) -> Result<String, ValueError> {
     match clause {
         Clause::Text => text::shown(value),
@@ -80,7 +80,7 @@ fn fill(clause: Clause, value: &Value<'_>) -> Result<String, ValueError> {
     }
 }
 
-/// Doubles, and the three texts that name one.
+/// Returns doubles, and the values of the three strings that name one.
 fn double_of(value: &Value<'_>) -> Option<f64> {
     match value {
         Value::Double(double) => Some(*double),

@@ -1,18 +1,18 @@
-//! Numbers in format strings: grouped by thousands, with the signs that the locale `en_US` has for infinities and
-//! powers of ten; integers and bytes in other bases.
+//! Formats numbers in format strings: grouped by thousands, with the signs of the locale `en_US` for infinities and powers of ten;
+//! integers and bytes in other bases.
 
 use admit_apimachinery::go::{float, hex};
 
 use super::Clause;
 use crate::value::Value;
 
-/// Digits after the point where nothing else is said.
+/// The default number of digits after the point.
 const PRECISION: usize = 6;
 
 /// Digits after the point past which a double has only zeros.
 const LAST_DIGIT: usize = 1_074;
 
-/// Widths and precisions that Go's formatter accepts; past it, it complains in the text.
+/// The greatest width and precision of Go's formatter; beyond, it writes an error into the text.
 const GREATEST_NUMBER: usize = 1_000_000;
 
 /// `1,234.50`

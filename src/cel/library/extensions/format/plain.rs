@@ -1,5 +1,5 @@
-//! Values in format strings as today's string library shows them, without a locale: numbers without groups, exponents
-//! as `e+00`, and text in lists and maps without quotes.
+//! Formats values as the current string library does, without a locale: numbers without groups, exponents as `e+00`, and unquoted
+//! strings in lists and maps.
 
 use admit_apimachinery::go::{duration, float};
 
@@ -7,13 +7,13 @@ use super::{Clause, ValueError, number};
 use crate::value::Value;
 use crate::value::runtime_type;
 
-/// Digits after the point where nothing else is said.
+/// The default number of digits after the point.
 const PRECISION: usize = 6;
 
 /// Digits after the point past which a double has only zeros.
 const LAST_DIGIT: usize = 1_074;
 
-/// The text that stands for a clause.
+/// Formats the value of a clause.
 pub(super) fn fill(clause: Clause, value: &Value<'_>) -> Result<String, ValueError> {
     let unsuited = || unsuited(clause, runtime_type::name_of(value));
     match clause {
@@ -39,7 +39,7 @@ pub(super) fn fill(clause: Clause, value: &Value<'_>) -> Result<String, ValueErr
     }
 }
 
-/// What is said of a value whose type the clause does not take.
+/// The error for a value whose type the clause does not accept.
 fn unsuited(clause: Clause, type_name: &str) -> ValueError {
     let rule = match clause {
         Clause::Text => return clause.unsuited(type_name),

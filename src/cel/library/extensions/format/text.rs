@@ -1,4 +1,4 @@
-//! `%s` and `%d`: values as texts; inside lists and maps as CEL literals.
+//! Implements `%s` and `%d`: values as strings; inside lists and maps as CEL literals.
 
 use admit_apimachinery::go::{duration, float, quote};
 
@@ -59,7 +59,7 @@ fn list_literal(list: List<'_>) -> Result<String, ValueError> {
     Ok(format!("[{}]", items.join(", ")))
 }
 
-/// Entries in the order of their keys' texts.
+/// Formats a map, with entries sorted by the text of their keys.
 fn map_literal(map: Map<'_>) -> Result<String, ValueError> {
     let mut entries = Vec::with_capacity(map.len());
     for (key, value) in map.iter() {

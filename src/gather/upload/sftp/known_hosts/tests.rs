@@ -1,4 +1,4 @@
-//! Entries as `ssh-keygen` writes them, and what they say of which server.
+//! Tests entries in the format of `ssh-keygen`, and which servers they match.
 
 use super::*;
 
@@ -42,7 +42,7 @@ fn hosts_are_matched_as_openssh_matches_them() {
     }
 }
 
-/// The last one is of `ssh-keygen -H`.
+/// The last entry was created by `ssh-keygen -H`.
 #[test]
 fn hashed_names() {
     let salt = [7u8; 20];

@@ -8,7 +8,7 @@ fn rules(rules: &[serde_json::Value]) -> Vec<Rule> {
     rules.iter().map(Rule::read).collect()
 }
 
-/// Every wanted permission that no rule of `held` allows, one by one: what [`missing`] does without.
+/// Enumerates every wanted permission that no rule of `held` allows, which [`missing`] avoids.
 fn written_out(held: &[Rule], wanted: &[Rule]) -> usize {
     let names = |rule: &Rule| -> Vec<Option<String>> {
         if rule.resource_names.is_empty() {

@@ -83,7 +83,7 @@ fn version_of(case: &CrdCase) -> Result<String, FieldsError> {
     }
 }
 
-/// A text that is there and not empty.
+/// Returns a string that is present and not empty.
 fn filled(fields: &Fields<'_>, key: &str) -> Result<Option<String>, FieldsError> {
     Ok(fields.optional_string(key)?.filter(|text| !text.is_empty()))
 }
@@ -92,7 +92,7 @@ fn required(fields: &Fields<'_>, key: &str) -> Result<Value, FieldsError> {
     object(fields, key)?.ok_or_else(|| wrong(fields.path_of(key), "must be an object written as a YAML text"))
 }
 
-/// The object that the text at `key` is the YAML of; nothing for a text without any.
+/// Parses the string at `key` as YAML; None if it is empty.
 fn object(fields: &Fields<'_>, key: &str) -> Result<Option<Value>, FieldsError> {
     let Some(text) = filled(fields, key)? else { return Ok(None) };
     let problem = |problem: String| wrong(fields.path_of(key), problem);

@@ -30,7 +30,7 @@ struct FeatureSet {
     enabled: Vec<String>,
 }
 
-/// A suite's gates cannot be told without FeatureGate manifests.
+/// A suite's gates cannot be resolved without FeatureGate manifests.
 #[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
 #[error(
     "asks for gates that are on and gates that are off: which definitions these are is told by FeatureGate manifests, \
@@ -67,10 +67,10 @@ impl FeatureGates {
 }
 
 impl CrdSuite {
-    /// Whether `definition`, which has the suite's name and version, is one that the suite is for.
+    /// Whether the suite is for `definition`, which has the suite's name and version.
     ///
     /// # Errors
-    /// When that cannot be told.
+    /// If that cannot be determined.
     pub fn covers(&self, definition: &Value, gates: &FeatureGates) -> Result<bool, NoGates> {
         let off: Vec<&str> = self.feature_gates.iter().filter_map(|gate| gate.strip_prefix('-')).collect();
         let on: Vec<&str> =

@@ -69,16 +69,16 @@ use super::Outcome;
 pub struct CrdSuite {
     pub name: String,
     pub definition: Named,
-    /// Gates that a definition must be made for; those with a leading `-` must be off.
+    /// Gates that a definition must be generated for; those with a leading `-` must be off.
     pub feature_gates: Vec<String>,
     /// The version under test: as declared, else that of the objects.
     pub version: String,
     pub cases: Vec<CrdCase>,
-    /// Fields of the document that the format does not have, which are passed over as its own reader does.
+    /// Unknown fields of the document, which are ignored as the project's own parser does.
     pub unread: Vec<String>,
 }
 
-/// How a suite names the definition that it is for.
+/// How a suite identifies the definition that it is for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Named {
     /// `crdName`: its `metadata.name`, such as `dnses.config.openshift.io`.
@@ -87,7 +87,7 @@ pub enum Named {
     File(String),
 }
 
-/// One object, and the expected result of creating it, or of creating and then updating it.
+/// An object, and the expected result of creating it, or of creating and then updating it.
 ///
 /// [`CrdSuite`] has an example.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ pub struct CrdCase {
     expected: Option<Value>,
     /// Part of the message of the last request's refusal.
     expected_error: Option<String>,
-    /// Part of the message with which the status is refused.
+    /// Part of the message with which the status update is rejected.
     expected_status_error: Option<String>,
 }
 

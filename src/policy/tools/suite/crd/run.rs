@@ -27,8 +27,8 @@ const OF_THE_SERVER: [&str; 9] = [
     "uid",
 ];
 
-/// Runs `case` under each definition it is for; the first that differs from what is expected counts.
-/// What the rules did is added to `recording`.
+/// Runs `case` under each definition it is for; the first result that differs from the expectation counts. Evaluations of rules are
+/// added to `recording`.
 ///
 /// [`CrdSuite`](super::CrdSuite) has an example.
 pub fn run(case: &CrdCase, variants: &[&Variant], recording: Option<&Recording>) -> CaseResult {
@@ -55,9 +55,9 @@ struct Run<'a> {
 
 /// Why a case ends before its last step.
 enum Stop {
-    /// The last request was decided, and here is what came of it.
+    /// The last request was decided, with this result.
     Decided(Box<CaseResult>),
-    /// A request was refused that only prepares the one in question.
+    /// A preparatory request was rejected.
     Unprepared { step: &'static str, message: String },
 }
 
@@ -155,7 +155,7 @@ impl Run<'_> {
         Err(Stop::Decided(Box::new(result)))
     }
 
-    /// What is told of a request that ends the case; `text` is what was expected to be said and was not.
+    /// Builds the result of a request that ends the case; `text` is an expected message that did not occur.
     fn refused(&self, written: &Written, outcome: Outcome, text: &str) -> CaseResult {
         let message = written.refusal(&self.variant.crd).unwrap_or_default();
         let mut mismatches = Vec::new();
@@ -192,7 +192,7 @@ impl Run<'_> {
     }
 }
 
-/// A body as the runner sends it: it always generates a name, in case there is none, and names a namespace.
+/// Builds a body as the runner sends it: it always sets `generateName`, in case there is no name, and a namespace.
 fn body(object: &Value, crd: &CompiledCrd) -> Value {
     let mut body = object.clone();
     if body.pointer("/metadata/name").is_none() {

@@ -1,9 +1,9 @@
-//! Compares a refusal with the text that a suite expects: the text must be part of the message, apart from how bad
+//! Compares a rejection with the text that a suite expects: the text must be part of the message, apart from how bad
 //! values are printed.
 //!
-//! Releases of Kubernetes differ in how they print a bad value: v1.36 prints the value that a rule refused, or none for
-//! objects and lists, where older ones print the type, a duplicate map was printed in Go's syntax, and a number where an
-//! integer with a format belongs was a number, not a float64. Suites are written for many releases, so each value counts in any of these forms; all other words must agree.
+//! Releases of Kubernetes print an invalid value differently: v1.36 prints the value that a rule rejected, or none for objects and
+//! lists. Older ones print the type, a duplicate map in Go's syntax, and `number` instead of `float64` where an integer with a format
+//! is required. Suites are written for many releases, so a value matches in any of these forms; all other words must agree.
 
 use admit_apimachinery::field_error::{BadValue, FieldError, FieldErrorKind};
 use admit_apimachinery::go;
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::crd::{CompiledCrd, Written};
 
-/// How a text agrees with a message.
+/// How an expected text matches a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Agreement {
     /// It is part of it.
@@ -21,7 +21,7 @@ pub(super) enum Agreement {
     None,
 }
 
-/// How `expected` agrees with the refusal of `written`.
+/// Compares `expected` with the rejection of `written`.
 pub(super) fn agreement(expected: &str, written: &Written, crd: &CompiledCrd) -> Agreement {
     if written.refusal(crd).is_some_and(|message| message.contains(expected)) {
         return Agreement::Whole;
@@ -44,7 +44,7 @@ pub(super) fn agreement(expected: &str, written: &Written, crd: &CompiledCrd) ->
     }
 }
 
-/// Whether `expected` is the beginning of `form` and what may follow it.
+/// Whether `expected` is a prefix of `form` and of what may follow it.
 fn continues(expected: &str, form: &str, following: Option<&[Vec<String>]>) -> bool {
     if form.starts_with(expected) {
         return true;
@@ -88,7 +88,7 @@ fn values(error: &FieldError) -> Vec<String> {
     match (error.kind, &error.bad_value) {
         (FieldErrorKind::Invalid, BadValue::Json(value)) => {
             forms.push(format!(": \"{}\"", type_name(value)));
-            // A field that takes integers and texts has no type.
+            // A field that accepts integers and strings has no type.
             forms.push(": \"\"".to_owned());
         }
         (FieldErrorKind::Invalid, BadValue::Omitted) => {
@@ -103,7 +103,7 @@ fn values(error: &FieldError) -> Vec<String> {
     forms
 }
 
-/// The same detail in the words of servers that did not know a schema's format where they told of its type.
+/// Returns the same detail as older servers wrote it, which did not know the format of a schema when they reported its type.
 fn older_type(error: &FieldError, detail: &str) -> Option<String> {
     if error.kind != FieldErrorKind::TypeInvalid {
         return None;

@@ -10,7 +10,7 @@ use crate::crd::{CompiledCrd, CrdVersion};
 use crate::patch::{self, PatchError};
 use crate::report::recording::Expression;
 
-/// A compiled definition under test, with the manifest that patches are made to.
+/// A compiled definition under test, with the manifest that patches are applied to.
 ///
 /// [`CrdSuite`](super::CrdSuite) has an example.
 #[derive(Debug)]
@@ -33,10 +33,10 @@ pub enum VariantError {
 }
 
 impl Variant {
-    /// Compiles `manifest`, of which `version` alone is kept.
+    /// Compiles `manifest`, reduced to `version`.
     ///
     /// # Errors
-    /// When there is no such version, or the API server would refuse the definition.
+    /// If there is no such version, or the API server would reject the definition.
     pub fn compile(file: &str, manifest: Arc<Value>, version: &str) -> Result<Self, VariantError> {
         let mut narrowed = (*manifest).clone();
         if let Some(versions) = narrowed.pointer_mut("/spec/versions").and_then(Value::as_array_mut) {
@@ -58,7 +58,7 @@ impl Variant {
         self.crd.versions().iter().flat_map(|version| version.expressions()).collect()
     }
 
-    /// The manifest as a whole with `patch` made to it, compiled.
+    /// Compiles the manifest with `patch` applied.
     pub(super) fn patched(&self, patch: &json_patch::Patch) -> Result<CompiledCrd, VariantError> {
         let mut manifest = (*self.manifest).clone();
         patch::apply(&mut manifest, patch).map_err(VariantError::Patch)?;

@@ -22,7 +22,7 @@ const USER_FIELDS: &[&str] = &["username", "uid", "groups", "extra"];
 const AUTHORIZER_WORDS: &[&str] = &["called", "allowed", "skipped", "failed", "denied", "not reached"];
 const WEBHOOK_WORDS: &[&str] = &["called", "unmatched", "skipped", "ignored", "error"];
 
-/// The cases of all lists of a suite; `webhook_case` reads what is sent.
+/// Parses the cases of all lists of a suite; `webhook_case` parses requests.
 pub(in crate::tools::suite) fn decode(
     suite: &Fields<'_>,
     webhook_case: &dyn Fn(&Fields<'_>) -> Result<Case, FieldsError>,
@@ -91,7 +91,7 @@ fn authentication(fields: &Fields<'_>) -> Result<PlaceCase, FieldsError> {
     Ok(PlaceCase { name: name(fields)?, path: fields.path().to_owned(), subject, expect })
 }
 
-/// What the tokens say that endpoints answer.
+/// Parses the responses of endpoints to tokens.
 fn endpoints(fields: &Fields<'_>) -> Result<Map<String, Value>, FieldsError> {
     let Some(endpoints) = fields.optional_object("endpoints")? else { return Ok(Map::new()) };
     for endpoint in endpoints.keys() {
@@ -108,7 +108,7 @@ fn now(fields: &Fields<'_>) -> Result<Option<std::time::SystemTime>, FieldsError
     Ok(Some(time.into()))
 }
 
-/// What becomes of whom, by name.
+/// Parses the expected results by name.
 fn turns(fields: &Fields<'_>, key: &str, words: &[&str]) -> Result<Expected, FieldsError> {
     let of_expect = fields.object("expect")?;
     known(&of_expect, &[key, "error"])?;

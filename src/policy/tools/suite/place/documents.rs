@@ -1,4 +1,4 @@
-//! The documents that such cases are about, compiled.
+//! Compiles the documents that such cases refer to.
 
 use admit_apimachinery::field_error::FieldError;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! Cases about the other places where Kubernetes evaluates expressions: whose tokens are, which authorizers and webhooks are
-//! asked, and which devices are selected.
+//! Tests the other places where Kubernetes evaluates expressions: the users of tokens, which authorizers and webhooks are called, and
+//! which devices are selected.
 //!
 //! ```text
 //! Suite ──places──► PlaceCase ──run(case, PolicySet, PlaceDocuments)──► CaseResult
@@ -56,7 +56,7 @@ use crate::server_config::AccessReview;
 #[derive(Debug)]
 pub struct PlaceCase {
     pub name: String,
-    /// Where it stands in its suite: `authorization[0]`.
+    /// The path in its suite: `authorization[0]`.
     pub path: String,
     subject: Subject,
     expect: Expected,
@@ -68,7 +68,7 @@ enum Subject {
     Token {
         claims: Map<String, Value>,
         now: Option<SystemTime>,
-        /// By their addresses, what the tokens say that are answered there.
+        /// The responses to tokens, by endpoint address.
         endpoints: Map<String, Value>,
     },
     /// A request without a token, for a path.
@@ -91,7 +91,7 @@ enum Subject {
 struct Expected {
     /// Fields of a user.
     user: Option<Map<String, Value>>,
-    /// Names of authorizers or webhooks, with what becomes of them.
+    /// Names of authorizers or webhooks, with the expected result of each.
     turns: Vec<(String, String)>,
     devices: Option<Vec<String>>,
     error: Option<Text>,

@@ -12,8 +12,8 @@ use crate::set::PolicySet;
 use crate::tools::suite::reach::{self, Stage};
 use crate::tools::suite::{Case, CaseResult, Mismatch, Outcome};
 
-/// Runs `case` against `documents`; what is sent to webhooks is read and changed by `set` first. What expressions did is added
-/// to `recording`.
+/// Runs `case` against `documents`; requests for webhooks are first processed and mutated by `set`. Evaluations are added to
+/// `recording`.
 ///
 /// [`PlaceCase`] has an example.
 #[must_use]
@@ -43,7 +43,7 @@ pub fn run_place(
     }
 }
 
-/// What becomes of one that may be asked.
+/// The result for one authorizer or webhook.
 struct Turn {
     /// Either may name it.
     names: [String; 2],
@@ -191,7 +191,7 @@ impl Run<'_> {
         result
     }
 
-    /// A result with what was said, compared with what is expected of it.
+    /// Builds the result from errors, compared with the expectation.
     fn with_errors(&self, outcome: Outcome, errors: &[String]) -> CaseResult {
         let message = errors.join("\n");
         let mut mismatches = Vec::new();
@@ -223,7 +223,7 @@ fn missing(kind: &str) -> CaseResult {
     }
 }
 
-/// No webhook is asked about what is refused before.
+/// Webhooks are not called for a request that is rejected earlier.
 fn not_sent(why: String) -> CaseResult {
     CaseResult {
         outcome: Outcome::Error,
