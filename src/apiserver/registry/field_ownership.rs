@@ -189,7 +189,7 @@ impl Scope {
         }
     }
 
-    /// The row of the same resource in another version.
+    /// Returns the row of the same resource in another version.
     fn row(&self, api_version: &str) -> Option<&Arc<ResourceInfo>> {
         let rows = self.served.table.rows().iter();
         rows.filter(|row| row.is_same_resource(&self.info)).find(|row| row.api_version() == api_version)

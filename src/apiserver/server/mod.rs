@@ -186,7 +186,7 @@ impl Server {
         self.inner.ending.subscribe()
     }
 
-    /// Whether requests without credentials are answered, as anonymous ones.
+    /// Returns whether requests without credentials are answered, as anonymous ones.
     pub(crate) fn answers_anonymous(&self) -> bool {
         self.inner.anonymous
     }
@@ -289,7 +289,7 @@ impl Server {
         self.inner.parts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The scheduler of changes and long responses.
+    /// Returns the scheduler of changes and long responses.
     pub(crate) fn turns(&self) -> &Turns {
         &self.inner.turns
     }

@@ -9,7 +9,6 @@
 //! | [`bodies`] | the worst known input for each, of any size, and generated text |
 //! | [`definitions`] | definitions that are large in various ways |
 //! | [`objects`] | objects of very many parts that a server stores |
-//!
 //! | [`fuzzing`] | the assertions of the targets `memory_*` of `tests/fuzz` |
 //!
 //! `tests/` holds a short form that fits in the time of the gate.

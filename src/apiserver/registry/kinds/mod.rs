@@ -244,7 +244,7 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
     causes
 }
 
-/// What is wrong with the metadata of a changed object, as often as upstream's validations find it.
+/// Validates the metadata of a changed object, with each error as often as upstream reports it.
 fn of_change(call: &Call, object: &Value, old: &Value) -> Causes {
     let mut causes = Causes::default();
     let change = metadata::validate_update(object, old);
