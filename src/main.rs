@@ -1,8 +1,8 @@
-//! The `admit` binary: arguments in, exit code out.
+//! Runs the `admit` binary: passes the arguments to `cli` and returns the exit code.
 
 use std::process::ExitCode;
 
-/// As in the image: musl's own allocator has one lock for all threads, and a review allocates on whichever thread it came to.
+/// Replaces musl's allocator, as in the image: it has one lock for all threads, and reviews allocate on every thread.
 #[cfg(target_env = "musl")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

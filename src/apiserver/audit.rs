@@ -1,7 +1,7 @@
-//! The audit log: one event a line, written by a thread of its own, so that a slow or full disk holds up no request.
+//! Writes the audit log, one event a line, on a thread of its own, so that a slow or full disk delays no request.
 //!
-//! What waits to be written is bounded in bytes. What finds no room, or cannot be written, is lost; that is said when it begins
-//! and when it ends, with how much was lost.
+//! The bytes that wait to be written are bounded. An event that exceeds the bound or cannot be written is lost; the log of the
+//! process reports when losses begin and end, and how many events were lost.
 
 mod policy;
 
@@ -15,12 +15,12 @@ use std::time::Duration;
 pub use self::policy::{AuditPolicy, AuditPolicyError, AuditPolicyErrorKind};
 pub(crate) use self::policy::{Level, Recorded, Stage};
 
-/// Bytes of events that wait to be written.
+/// The most bytes of events that wait to be written.
 const WAITING: usize = 32 << 20;
-/// A process that ends waits so long for its last events to be written.
+/// How long an ending process waits for its last events to be written.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where a server writes its audit log. Clones write to the same.
+/// An audit log that servers write to. Clones write to the same log.
 ///
 /// ```
 /// use admit_apiserver::{AuditLog, Server};
@@ -47,38 +47,38 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub struct AuditLog {
     entries: Sender<Entry>,
     waiting: Arc<AtomicUsize>,
-    /// Events that found no room since that was told last.
+    /// The number of events lost since the last report.
     lost: Arc<AtomicU64>,
-    /// What says what is written; without one, all is, in one event, at a level that goes by what it is about.
+    /// Decides what is written. Without a policy each request is written once, at a level that depends on its resource and verb.
     policy: Option<Arc<AuditPolicy>>,
     format: AuditFormat,
 }
 
-/// What a line of an audit log holds.
+/// The format of a line of an audit log.
 ///
 /// [`AuditLog::formatted`] has an example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuditFormat {
-    /// The whole event.
+    /// The event as JSON.
     #[default]
     Json,
-    /// Who asked what from where, when, and the code of the answer, in words.
+    /// A short line of text: user, request, address, time and response code.
     Legacy,
 }
 
-/// What the thread is told.
+/// A message to the writing thread.
 #[derive(Debug)]
 enum Entry {
     Line(Vec<u8>),
-    /// Everything before it has been written, or is lost.
+    /// Asks for a reply once everything before it has been written or lost.
     Settled(Sender<()>),
 }
 
 impl AuditLog {
-    /// Starts the thread that writes to `writer`. It ends when nobody can write to the log any more.
+    /// Starts the thread that writes to `writer`. It ends when the last clone of the log is dropped.
     ///
     /// # Errors
-    /// When the system starts no thread.
+    /// If the system cannot start a thread.
     pub fn to(writer: impl Write + Send + 'static) -> io::Result<Self> {
         let (entries, coming) = channel();
         let (waiting, lost) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicU64::new(0)));
@@ -88,7 +88,7 @@ impl AuditLog {
         Ok(Self { entries, waiting, lost, policy: None, format: AuditFormat::Json })
     }
 
-    /// The same log, in which a server writes what `policy` says, at the stages that it does not omit.
+    /// Returns the log with a policy that decides what is written, and at which stages.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -106,7 +106,7 @@ impl AuditLog {
         self
     }
 
-    /// The same log, whose lines are of this format.
+    /// Returns the log with lines of this format.
     ///
     /// ```
     /// # fn main() -> std::io::Result<()> {
@@ -131,7 +131,7 @@ impl AuditLog {
         self.policy.as_deref()
     }
 
-    /// Waits until what was added is written, or some seconds: whoever ends the process calls it last.
+    /// Waits until all added events are written, at most some seconds; to be called last before the process ends.
     pub fn settle(&self) {
         let (settled, is_settled) = channel();
         if self.entries.send(Entry::Settled(settled)).is_ok() {
@@ -139,7 +139,7 @@ impl AuditLog {
         }
     }
 
-    /// Adds a line, which has its line feed. Never waits.
+    /// Adds a line that ends with a line feed. Never waits.
     pub(crate) fn add(&self, line: Vec<u8>) {
         let length = line.len();
         if self.waiting.fetch_add(length, Ordering::AcqRel).saturating_add(length) > WAITING
@@ -169,7 +169,7 @@ fn keep(mut writer: impl Write, entries: &Receiver<Entry>, waiting: &AtomicUsize
             }
         };
         waiting.fetch_sub(line.len(), Ordering::AcqRel);
-        // What of a line was written before the disk was full ends there.
+        // A line that was cut off when the disk was full is ended here.
         let begun = if lost > 0 { writer.write_all(b"\n") } else { Ok(()) };
         match begun.and_then(|()| writer.write_all(&line)).and_then(|()| writer.flush()) {
             Ok(()) if lost > 0 => {
@@ -194,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// A disk that is full until it is told otherwise.
+    /// Simulates a disk that is full until it is freed.
     struct Full {
         free: mpsc::Receiver<()>,
         is_free: bool,
@@ -238,7 +238,7 @@ mod tests {
     fn what_waits_is_bounded() {
         let (mut read, pipe) = io::pipe().unwrap();
         let log = AuditLog::to(pipe).unwrap();
-        // Nobody reads: after what fits into the pipe, all waits.
+        // Nobody reads: what exceeds the pipe's buffer waits.
         let line = [vec![b'x'; (1 << 20) - 1], b"\n".to_vec()].concat();
         for _ in 0..100 {
             log.add(line.clone());

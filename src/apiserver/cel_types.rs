@@ -44,7 +44,7 @@ impl Types for BuiltinTypes {
     }
 }
 
-/// `around` are the messages that this one stands in, itself included.
+/// Builds the type of a message; `around` are the enclosing messages, including this one.
 fn object(id: TypeId, name: &str, around: &mut Vec<TypeId>) -> DeclType {
     let definition = tables().get(id);
     let mut fields: Vec<DeclField> = Vec::new();
@@ -66,7 +66,7 @@ fn object(id: TypeId, name: &str, around: &mut Vec<TypeId>) -> DeclType {
     DeclType::unbounded(DeclKind::Object { name: name.into(), fields: fields.into() })
 }
 
-/// None for what expressions cannot see.
+/// Builds the type of a value; None if expressions cannot access it.
 fn value(kind: &TypeRef, name: &str, around: &mut Vec<TypeId>) -> Option<DeclType> {
     Some(match kind {
         TypeRef::Pointer(inner) => return value(inner, name, around),
@@ -101,7 +101,7 @@ fn value(kind: &TypeRef, name: &str, around: &mut Vec<TypeId>) -> Option<DeclTyp
     })
 }
 
-/// A message inside itself, and an object of which only that is known: no fields.
+/// Builds an object type without fields: for a recursive message, or an object without a schema.
 fn empty(name: &str) -> DeclType {
     DeclType::unbounded(DeclKind::Object { name: name.into(), fields: Box::default() })
 }

@@ -1,7 +1,7 @@
-//! The time of day for everything in this package: ages in tables, times in objects, the lifetime of tokens.
+//! Provides the time of day for everything in this package: ages in tables, times in objects, the lifetime of tokens.
 //!
-//! It is the machine's clock by default, and another where a server is to run at another time, such as one that
-//! replays recordings. It measures no durations, and TLS does not use it to check certificates.
+//! By default it is the machine's clock; a server that replays recordings uses another.
+//! It measures no durations, and TLS does not use it to check certificates.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use jiff::{SignedDuration, Timestamp};
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
-    /// A clock that returns the result of `now`.
+    /// Creates a clock that returns the result of `now`.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// A clock that starts at `start` and runs on from there, whatever happens to the machine's clock.
+    /// Creates a clock that starts at `start` and runs on from there, whatever happens to the machine's clock.
     #[must_use]
     pub fn starting_at(start: Timestamp) -> Self {
         let begun = Instant::now();
@@ -38,13 +38,13 @@ impl Clock {
         })
     }
 
-    /// The current time.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         (self.0)()
     }
 
-    /// Now, as objects hold times: UTC, whole seconds.
+    /// Returns the current time as objects hold it: UTC, whole seconds.
     #[must_use]
     pub(crate) fn stamp(&self) -> String {
         crate::object::seconds(self.now())
@@ -52,7 +52,7 @@ impl Clock {
 }
 
 impl Default for Clock {
-    /// The machine's clock.
+    /// Returns the machine's clock.
     fn default() -> Self {
         Self::new(Timestamp::now)
     }

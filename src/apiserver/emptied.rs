@@ -1,8 +1,8 @@
-//! Lists and maps that a client sent with nothing in them.
+//! Remembers the lists and maps that were empty in an object that a client sent.
 //!
-//! What is stored does not have them, and no more has an object that was decoded. Upstream tells them from those that
-//! were not sent while it answers a request: defaults are not put in their place, errors show them as `[]` and `{}`,
-//! and a list that is owned as a whole has changed where one of them came into it.
+//! Decoded and stored objects omit them. While it answers a request, upstream distinguishes them from fields that were not
+//! sent: defaults do not replace them, errors show them as `[]` and `{}`, and an atomic list counts as changed if one of
+//! them was added inside it.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
-/// So many are remembered of one object; what is beyond counts as not sent.
+/// The number of places that are remembered for one object; further ones count as not sent.
 pub(crate) const MOST: usize = 1_000;
 
 /// One step from a value to a part of it.
@@ -20,13 +20,13 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// Where an empty list or map was.
+/// The place of an empty list or map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) path: Vec<Step>,
     pub(crate) is_map: bool,
-    /// Whether its owner is shown as it is written, without anything empty: types that have no other form than that of
-    /// their version, such as label selectors.
+    /// Whether errors show its owner without empty fields: types with only one form in all
+    /// versions, such as label selectors.
     pub(crate) is_unwritten: bool,
 }
 
@@ -35,12 +35,12 @@ impl Place {
         if self.is_map { Value::Object(Map::new()) } else { Value::Array(Vec::new()) }
     }
 
-    /// Whether it was in the metadata.
+    /// Returns whether it is in the metadata.
     pub(crate) fn is_metadata(&self) -> bool {
         matches!(self.path.first(), Some(Step::Name(name)) if name == "metadata")
     }
 
-    /// Whether nothing has taken its place in `object`, as defaults do.
+    /// Returns whether it is still unset in `object`: defaults may have set it.
     pub(crate) fn is_empty_in(&self, object: &Value) -> bool {
         let mut value = object;
         for step in &self.path {
@@ -54,7 +54,7 @@ impl Place {
         *value == self.empty()
     }
 
-    /// Puts it back into `root`, a value at the first `depth` steps of the path, unless something is there by now.
+    /// Restores it in `root`, the value at the first `depth` steps of the path, unless something is there.
     fn restore(&self, depth: usize, root: &mut Value) {
         let Some((name, owner)) = self.owner(depth, root) else { return };
         if owner.get(name).is_none_or(Value::is_null) {
@@ -69,7 +69,7 @@ impl Place {
         }
     }
 
-    /// The member's name, and the map that it is or was in.
+    /// Returns the member's name, and the map that holds it.
     fn owner<'v>(&self, depth: usize, root: &'v mut Value) -> Option<(&str, &'v mut Map<String, Value>)> {
         let (last, steps) = self.path.get(depth..)?.split_last()?;
         let mut value = root;
@@ -86,17 +86,17 @@ impl Place {
     }
 }
 
-/// Those of the object that a request is about.
+/// The empty places of the object that a request is about.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Emptied(Arc<Mutex<Arc<[Place]>>>);
 
 thread_local! {
-    /// Those of the object that is being validated.
+    /// The empty places of the object that is being validated.
     static CURRENT: RefCell<Arc<[Place]>> = RefCell::new(Arc::default());
 }
 
 impl Emptied {
-    /// Takes over those of an object that was read.
+    /// Sets the places of a decoded object.
     pub(crate) fn set(&self, places: Vec<Place>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = places.into();
     }
@@ -105,7 +105,7 @@ impl Emptied {
         Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether there is one at the end of the path of `names`.
+    /// Returns whether there is one at the end of the path of `names`.
     pub(crate) fn has(&self, names: &[&str]) -> bool {
         let is = |(step, name): (&Step, &&str)| matches!(step, Step::Name(own) if own == name);
         self.places()
@@ -113,7 +113,7 @@ impl Emptied {
             .any(|place| place.path.len() == names.len() && place.path.iter().zip(names).all(is))
     }
 
-    /// Lets `change` see `object` as it was sent.
+    /// Runs `change` on `object` as it was sent, with its empty lists and maps.
     pub(crate) fn put_back_for(&self, object: &mut Value, change: impl FnOnce(&mut Value)) {
         let places = self.places();
         places.iter().for_each(|place| place.restore(0, object));
@@ -121,9 +121,9 @@ impl Emptied {
         places.iter().for_each(|place| place.remove(object));
     }
 
-    /// Lets what `work` shows of the object be shown as it was sent.
+    /// Runs `work`, in which errors show the object as it was sent.
     pub(crate) fn shown_by<T>(&self, work: impl FnOnce() -> T) -> T {
-        /// Work may be unwound from.
+        /// Restores the previous places, also when `work` unwinds.
         struct Before(Arc<[Place]>);
         impl Drop for Before {
             fn drop(&mut self) {
@@ -135,7 +135,7 @@ impl Emptied {
     }
 }
 
-/// A part of the object that is being validated, as it was sent; `path` is asked only where there is anything to put back.
+/// Returns a part of the object being validated as it was sent; `path` is called only if there is anything to restore.
 pub(crate) fn as_sent<'v>(value: &'v Value, path: impl FnOnce() -> Vec<Step>) -> Cow<'v, Value> {
     let places = CURRENT.with_borrow(Arc::clone);
     if places.is_empty() {

@@ -1,9 +1,9 @@
-//! The controllers of kube-controller-manager that this server can run itself, by the names that they have there.
+//! Names the controllers of kube-controller-manager that this server can run itself.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Each by its name, and the other names by which kube-controller-manager or people know it.
+/// The controllers by name, with their aliases in kube-controller-manager and common short names.
 const KNOWN: [(&str, &[&str]); 6] = [
     ("namespace-controller", &["namespace"]),
     ("garbage-collector-controller", &["garbage-collector", "garbagecollector"]),
@@ -22,8 +22,8 @@ pub(crate) const ROOT_CA: &str = KNOWN[3].0;
 pub(crate) const QUOTAS: &str = KNOWN[4].0;
 pub(crate) const POLICY_STATUSES: &str = KNOWN[5].0;
 
-/// Which controllers run beside a server: the end of namespaces, the garbage collector, default accounts and so on. A bare
-/// kube-apiserver has none.
+/// A selection of controllers that run beside a server: namespace deletion, garbage collection, default accounts and so on. A
+/// bare kube-apiserver has none.
 ///
 /// ```
 /// use admit_apiserver::Controllers;
@@ -37,27 +37,27 @@ pub(crate) const POLICY_STATUSES: &str = KNOWN[5].0;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Controllers(BTreeSet<&'static str>);
 
-/// No controller of this name can be run.
+/// The error for an unknown controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownController(String);
 
 impl Controllers {
-    /// None, as kube-apiserver alone.
+    /// Selects no controller, as kube-apiserver alone.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// All that this server has.
+    /// Selects all controllers that this server has.
     #[must_use]
     pub fn all() -> Self {
         Self(KNOWN.iter().map(|(name, _)| *name).collect())
     }
 
-    /// Those of these names; `*` stands for all.
+    /// Selects the controllers of these names; `*` stands for all.
     ///
     /// # Errors
-    /// For a name of none that this server has.
+    /// If a name is unknown.
     pub fn named<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Result<Self, UnknownController> {
         let mut chosen = BTreeSet::new();
         for name in names {
@@ -73,13 +73,13 @@ impl Controllers {
         Ok(Self(chosen))
     }
 
-    /// Whether the controller of this name runs, by its whole name.
+    /// Returns whether the controller of this full name is selected.
     #[must_use]
     pub fn runs(&self, name: &str) -> bool {
         self.0.contains(name)
     }
 
-    /// Whether none runs.
+    /// Returns whether none is selected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -87,7 +87,7 @@ impl Controllers {
 }
 
 impl fmt::Display for Controllers {
-    /// The names, with commas between them.
+    /// Formats the names, joined with commas.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.iter().copied().collect::<Vec<_>>().join(","))
     }

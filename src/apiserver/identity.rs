@@ -1,19 +1,19 @@
-//! The identity of a request's sender. The transport determines it (client certificate, bearer token) and puts an
-//! [`Identity`] into the request's extensions; a caller in process does the same, or counts as the administrator.
+//! Represents the identity of a request's sender. The transport determines it (client certificate, bearer token) and puts
+//! an [`Identity`] into the request's extensions; a caller in process does the same, or counts as the administrator.
 
 use std::collections::BTreeMap;
 
 use admit_policy::UserInfo;
 use serde_json::{Map, Value, json};
 
-/// Members may do everything.
+/// The group whose members may do everything.
 pub(crate) const MASTERS: &str = "system:masters";
 const AUTHENTICATED: &str = "system:authenticated";
-/// Members are nodes, each by the name that follows a prefix in its user's.
+/// The group of nodes; the name of a node follows a prefix in its user name.
 const NODES: &str = "system:nodes";
 const NODE_PREFIX: &str = "system:node:";
 
-/// The node that a user is, if it is one; empty for one that does not say which.
+/// Returns the node that a user is, None for other users; empty for a node without a name.
 pub(crate) fn node_of<'u>(username: &'u str, groups: &[String]) -> Option<&'u str> {
     let name = username.strip_prefix(NODE_PREFIX)?;
     groups.iter().any(|group| group == NODES).then_some(name)
@@ -38,7 +38,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// An authenticated user in `groups`, and in `system:authenticated`.
+    /// Creates an authenticated user in `groups`, and in `system:authenticated`.
     #[must_use]
     pub fn new(username: impl Into<String>, groups: impl IntoIterator<Item = String>) -> Self {
         let mut groups: Vec<String> = groups.into_iter().collect();
@@ -48,7 +48,7 @@ impl Identity {
         Self { username: username.into(), uid: String::new(), groups, extra: BTreeMap::new() }
     }
 
-    /// The administrator, which a caller in process is by default.
+    /// Returns the administrator, which a caller in process is by default.
     #[must_use]
     pub fn admin() -> Self {
         Self::new("admin", [MASTERS.to_owned()])
@@ -69,7 +69,7 @@ impl Identity {
         self.groups.iter().any(|group| group == MASTERS)
     }
 
-    /// The user as roles and policies see it.
+    /// Converts the user for authorization and policies.
     pub(crate) fn to_user(&self) -> UserInfo {
         UserInfo {
             username: self.username.clone(),
@@ -79,7 +79,7 @@ impl Identity {
         }
     }
 
-    /// `authentication.k8s.io/v1 UserInfo`.
+    /// Returns the user as an `authentication.k8s.io/v1` `UserInfo`.
     #[must_use]
     pub fn user_info(&self) -> Value {
         let mut info = Map::new();

@@ -1,4 +1,4 @@
-//! Cancels synchronous work from outside: that of a request whose time is over, or whose client has gone.
+//! Cancels synchronous work from outside: that of a request whose deadline has passed, or whose client has gone.
 //!
 //! Walks over objects are plain functions that call each other many levels deep. They call [`checkpoint`] in their
 //! loops; once the work is cancelled, the next call unwinds to the thread that was started for it.
@@ -39,12 +39,12 @@ pub(crate) struct Interrupt {
 pub(crate) struct Interrupted;
 
 thread_local! {
-    /// The work of this thread at this moment, where it may be ended.
+    /// The work that this thread runs, if it can be cancelled.
     static CURRENT: RefCell<Option<Arc<Interrupt>>> = const { RefCell::new(None) };
 }
 
 impl Interrupt {
-    /// Ends the work, unless it has begun to store what it made. Answers whether it is over.
+    /// Cancels the work, unless it has begun to store its result. Returns whether it is over.
     pub(crate) fn end(&self) -> bool {
         let ended = self.state.compare_exchange(RUNNING, OVER, Ordering::AcqRel, Ordering::Acquire);
         self.waker.wake();
@@ -63,7 +63,7 @@ impl Interrupt {
 
 /// Runs `work`, which `interrupt` may cancel.
 pub(crate) fn within<T>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> T) -> T {
-    /// Puts back what was there before, however the work ended.
+    /// Restores the previous work, however this one ended.
     struct Before(Option<Arc<Interrupt>>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -71,25 +71,25 @@ pub(crate) fn within<T>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> T) ->
         }
     }
     let _before = Before(CURRENT.replace(Some(Arc::clone(interrupt))));
-    // What policies and definitions are made of belongs to others, and asks in the same way.
+    // Evaluation in other packages calls the checkpoint, too.
     admit_policy::asking(checkpoint, work)
 }
 
-/// Whether the work of this thread is over.
+/// Returns whether the work of this thread is cancelled.
 pub(crate) fn is_over() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|interrupt| interrupt.is_over()))
 }
 
 /// Unwinds if the work is cancelled. Call it in every loop whose length a client controls.
 pub(crate) fn checkpoint() {
-    // Whatever is dropped while a panic unwinds is dropped to its end.
+    // No second unwinding in destructors that run during a panic.
     if is_over() && !panicking() {
         resume_unwind(Box::new(Interrupted));
     }
 }
 
-/// Begins to store something: from here on the work is not ended. Does not return if it is over already. Answers whether
-/// this is the beginning.
+/// Begins to store something: from here on the work cannot be cancelled. Does not return if it is cancelled already. Returns
+/// whether this is the first call.
 pub(crate) fn commit() -> bool {
     let begins = CURRENT.with_borrow(|current| {
         let exchange = |interrupt: &Arc<Interrupt>| {
@@ -101,7 +101,7 @@ pub(crate) fn commit() -> bool {
     begins
 }
 
-/// Returns from committing to running, because nothing is stored, or what is stored stands for itself: the work may
+/// Returns from committing to running, because nothing is stored, or what is stored is complete by itself: the work may
 /// be cancelled again.
 pub(crate) fn withdraw() {
     CURRENT.with_borrow(|current| {
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(outcome(&interrupt, || work(7).unwrap_or(7)), Ok(7));
         assert_eq!(outcome(&interrupt, || work(20).unwrap_or(20)), Err(Interrupted));
         assert_eq!(outcome(&interrupt, || u8::from(is_over())), Ok(1));
-        // Elsewhere nothing is over.
+        // Outside of the cancelled work nothing is cancelled.
         assert!(!is_over());
         checkpoint();
     }

@@ -1,4 +1,4 @@
-//! An embedded Kubernetes API server: a tower service over a versioned store.
+//! Implements an embedded Kubernetes API server: a tower service over a versioned store.
 //!
 //! ```text
 //! router / TLS ──► http ──► codec ──► registry ──► admission ──► store ──► redb
@@ -13,14 +13,14 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | `interrupt` | when synchronous work has to stop | nothing of ours |
-//! | `emptied` | the empty lists and maps of an object that was sent | nothing of ours |
+//! | `interrupt` | when synchronous work must stop | nothing of ours |
+//! | `emptied` | the lists and maps that were sent empty | nothing of ours |
 //! | `digest` | the hashes that clients see | nothing of ours |
 //! | `housekeeping` | which controllers of kube-controller-manager run beside the server | nothing of ours |
 //! | `identity` | who sends a request | nothing of ours |
 //! | `logs` | where the logs of pods come from | nothing of ours |
 //! | `audit` | what is written in the audit log, and how | identity |
-//! | `warning` | the texts of `Warning` headers, and the annotations of the audit log | nothing of ours |
+//! | `warning` | `Warning` headers and audit annotations of a request | nothing of ours |
 //! | `object` | the metadata of an object that is held as JSON | interrupt |
 //! | `clock` | the time of day | object |
 //! | `builtin` | the fields of the built-in kinds, and their encodings | emptied, interrupt |
@@ -28,27 +28,27 @@
 //! | `status` | refusals, in kube-apiserver's words | object, resources |
 //! | `cel_types` | the CEL types of the built-in kinds, for type checks | builtin, resources |
 //! | [`store`] | objects with their history, and one revision for all | interrupt, object |
-//! | `objects` | what may be read of a cluster by those who do not write | resources, store |
-//! | `kinds` | what is known of each built-in kind beyond its schema | builtin, clock, emptied, identity, interrupt, object, resources, status |
-//! | `validation` | what is wrong with an object, or with a change | builtin, interrupt, kinds, object, resources, status |
+//! | `objects` | the read access to a cluster for code that does not write | resources, store |
+//! | `kinds` | the behaviour of each built-in kind beyond its schema | builtin, clock, emptied, identity, interrupt, object, resources, status |
+//! | `validation` | the errors of an object, or of a change | builtin, interrupt, kinds, object, resources, status |
 //! | `patch` | patches that need the schema of the kind | builtin, interrupt |
 //! | `managed_fields` | who owns which field; server-side apply | builtin, emptied, interrupt, object |
 //! | `table` | what `kubectl get` prints | builtin, interrupt, kinds, object, resources |
-//! | `discovery` | the documents that say what is served | digest, resources |
-//! | `openapi` | the documents that say what the fields are | builtin, clock, digest, discovery, kinds, resources |
+//! | `discovery` | the discovery documents of served resources | digest, resources |
+//! | `openapi` | the OpenAPI documents of served kinds | builtin, clock, digest, discovery, kinds, resources |
 //! | `authentication` | the tokens of service accounts | identity |
-//! | `certificate` | the user of a client certificate, and whether it is one that is known | digest, identity |
+//! | `certificate` | the user of a client certificate, and whether it is trusted | digest, identity |
 //! | `callout` | one request to a webhook | certificate, object, objects, store |
 //! | `conversion` | custom resources in other versions, by webhook | callout, digest, object, objects, status, validation |
 //! | `served` | what is served, and the behaviour of custom kinds | conversion, interrupt, managed_fields, object, resources, status, store, table, warning |
 //! | `codec` | bodies to objects of a kind | builtin, emptied, kinds, object, resources, served, status |
 //! | `call` | one request to a resource, and its options | clock, conversion, emptied, identity, object, resources, served, status, store, warning |
 //! | `authorization` | who may do what | call, identity, kinds, object, objects, status, store |
-//! | `admission` | which writes are let in, and what webhooks make of them | call, callout, conversion, digest, identity, interrupt, kinds, object, objects, resources, served, status, store |
+//! | `admission` | which writes are admitted, and how plugins and webhooks change them | call, callout, conversion, digest, identity, interrupt, kinds, object, objects, resources, served, status, store |
 //! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, emptied, housekeeping, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
-//! | `flowcontrol` | how much is done at a time, by user and in all | identity, interrupt, status |
-//! | `server` | what all requests share, and how it starts | admission, audit, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, object, openapi, registry, status, store, warning |
-//! | `http` | paths, bodies, answers and connections | audit, authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
+//! | `flowcontrol` | how much work runs concurrently, per user and in total | identity, interrupt, status |
+//! | `server` | the state that all requests share, and its start | admission, audit, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, object, openapi, registry, status, store, warning |
+//! | `http` | paths, bodies, responses and connections | audit, authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
 
 mod admission;
 mod audit;
@@ -103,7 +103,7 @@ pub use registry::{BuiltinKinds, FromFile, OfflinePlugins, ServiceNetwork, Servi
 pub use server::{Server, ServerBuilder};
 pub use status::Refusal;
 
-/// What the tests of this package look into. It is no part of the API, and changes with any commit.
+/// Internals for the tests of this package. Not part of the API; changes with any commit.
 #[doc(hidden)]
 pub mod internals {
     pub use crate::builtin::{

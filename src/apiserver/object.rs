@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::interrupt;
 
-/// Puts the members of all objects in `value` in order of their names, as Go writes maps, and lets `number` write each number.
+/// Sorts the members of all objects in `value` by name, as Go writes maps, and lets `number` format each number.
 pub(crate) fn sort_members(value: &mut Value, number: fn(&mut Number)) {
     interrupt::checkpoint();
     match value {
@@ -19,13 +19,13 @@ pub(crate) fn sort_members(value: &mut Value, number: fn(&mut Number)) {
     }
 }
 
-/// An empty string where the field is absent or no string.
+/// Returns a string field of `metadata`; empty if it is absent or not a string.
 #[must_use]
 pub(crate) fn meta_str<'v>(object: &'v Value, field: &str) -> &'v str {
     object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// An empty string where there is none.
+/// Returns the kind; empty if there is none.
 #[must_use]
 pub(crate) fn kind(object: &Value) -> &str {
     object.get("kind").and_then(Value::as_str).unwrap_or_default()
@@ -67,7 +67,7 @@ pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     list.map(|list| list.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
 }
 
-/// The string values of a map of `metadata`: `labels`, `annotations`.
+/// Returns the string values of a map in `metadata`: `labels`, `annotations`.
 pub(crate) fn meta_map<'v>(object: &'v Value, field: &str) -> impl Iterator<Item = (&'v str, &'v str)> {
     let map = object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_object);
     map.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
@@ -78,17 +78,17 @@ pub(crate) fn label<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
     object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str)
 }
 
-/// `metadata`, made when it is absent or no object. `object` becomes an object when it is none.
+/// Returns `metadata`, created if it is absent or not an object, like `object` itself.
 pub(crate) fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
     member_mut(map_of(object), "metadata")
 }
 
-/// The object `field` of `map`, made when it is absent or something else.
+/// Returns the object `field` of `map`, created if it is absent or of another type.
 pub(crate) fn member_mut<'v>(map: &'v mut Map<String, Value>, field: &str) -> &'v mut Map<String, Value> {
     map_of(map.entry(field).or_insert(Value::Null))
 }
 
-/// The members of `value`, which becomes an empty object when it is something else.
+/// Returns the members of `value`, which becomes an empty object if it is of another type.
 pub(crate) fn map_of(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
@@ -116,7 +116,7 @@ pub(crate) fn set_meta(object: &mut Value, field: &str, value: Option<Value>) {
     }
 }
 
-/// Makes a field of `to`'s metadata what it is in `from`.
+/// Copies a metadata field from `from` to `to`; removes it if it is absent.
 pub(crate) fn copy_meta(from: &Value, to: &mut Value, field: &str) {
     let value = from.get("metadata").and_then(|meta| meta.get(field)).cloned();
     set_meta(to, field, value);
@@ -135,7 +135,7 @@ pub(crate) fn set_field(object: &mut Value, field: &str, value: Option<Value>) {
     }
 }
 
-/// A copy that takes no more room than it needs: a map that is cloned has room for up to twice its members.
+/// Copies a value without spare capacity: a cloned map has room for up to twice its members.
 #[must_use]
 pub(crate) fn copied(value: &Value) -> Value {
     interrupt::checkpoint();
@@ -146,13 +146,13 @@ pub(crate) fn copied(value: &Value) -> Value {
     }
 }
 
-/// The group of an `apiVersion`; empty for the core group.
+/// Returns the group of an `apiVersion`; empty for the core group.
 #[must_use]
 pub(crate) fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// A time as objects hold it: UTC, whole seconds.
+/// Formats a time as objects hold it: UTC, whole seconds.
 #[must_use]
 pub(crate) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

@@ -1,5 +1,5 @@
-//! What admission, authorization and webhook calls may read: stored objects, and the table of served kinds. The
-//! registry implements it; nobody who reads through it can write, or knows the registry.
+//! Defines what admission, authorization and webhook calls may read: stored objects, and the table of served kinds. The
+//! registry implements the trait; its users cannot write, and do not know the registry.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use std::sync::Arc;
 use crate::resources::ResourceTable;
 use crate::store::{Kept, Key, StoreError, Stored};
 
-/// A cluster's objects, to be read.
+/// Read access to a cluster's objects.
 pub(crate) trait Objects: Debug + Send + Sync {
-    /// The object that readers see at this key.
+    /// Returns the object at this key, in the state that readers see.
     fn object(&self, key: &Key) -> Option<Kept>;
 
-    /// The newest state of an object, also where it is not durable yet.
+    /// Returns the latest state of an object, also if it is not durable yet.
     fn latest_object(&self, key: &Key) -> Option<Stored>;
 
-    /// Shows `each` of the objects of a resource, in one namespace or in all, in order of namespace and name.
+    /// Calls `each` for the objects of a resource, in one namespace or in all, ordered by namespace and name.
     ///
     /// # Errors
-    /// As those of [`Store::list`](crate::store::Store::list).
+    /// Those of [`Store::list`](crate::store::Store::list).
     fn each_object(
         &self,
         storage_key: &str,
@@ -26,11 +26,11 @@ pub(crate) trait Objects: Debug + Send + Sync {
         each: &mut dyn FnMut(&Kept),
     ) -> Result<(), StoreError>;
 
-    /// Whether no container may be privileged.
+    /// Returns whether privileged containers are refused.
     fn refuses_privileged(&self) -> bool {
         false
     }
 
-    /// What is served now.
+    /// Returns the table of what is served now.
     fn resources(&self) -> Arc<ResourceTable>;
 }

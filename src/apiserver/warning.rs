@@ -1,4 +1,4 @@
-//! Collects the texts of `Warning` headers while a request runs: each once, and no more than an answer has room for.
+//! Collects the texts of `Warning` headers while a request runs: each once, and no more than a response has room for.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,17 +9,17 @@ use indexmap::IndexSet;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Warnings(Arc<Mutex<Gathered>>);
 
-/// Each text once. Answers have room for 4,096 characters of them, so that none is missed of those beyond the bound.
+/// The distinct texts. Responses have room for 4,096 characters of them, so the bound drops none that would be sent.
 #[derive(Debug, Default)]
 struct Gathered {
     texts: IndexSet<String>,
     room: Room,
-    /// What policies write into the audit log, by key.
+    /// The audit annotations, by key.
     annotations: Vec<(String, String)>,
 }
 
 impl Warnings {
-    /// A text that is there already is not repeated.
+    /// Adds a text unless it is there already.
     pub(crate) fn add(&self, text: impl Into<String>) {
         let text = text.into();
         let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,7 +30,7 @@ impl Warnings {
         }
     }
 
-    /// Notes what policies write into the audit log.
+    /// Adds audit annotations.
     pub(crate) fn annotate(&self, annotations: impl IntoIterator<Item = (String, String)>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).annotations.extend(annotations);
     }

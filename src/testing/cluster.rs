@@ -1,4 +1,4 @@
-//! Clusters: started, forked from one another, and put back to where they began.
+//! Starts and forks test clusters, and resets them to their initial state.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ use tokio::sync::{Mutex, OnceCell};
 use crate::port::{Port, PortError};
 use crate::slot::Slot;
 
-/// A server in this process does not start.
+/// Says why a server in this process did not start.
 #[derive(Debug, thiserror::Error)]
 #[error("the API server does not start: {0}")]
 pub struct StartError(#[from] Refusal);
 
 /// An API server with its own objects, for as long as the value lives.
 ///
-/// It is the work of the runtime on which it was made.
+/// It runs on the runtime on which it was created.
 pub struct TestCluster {
     slot: Slot,
-    /// What [`Self::reset`] brings back.
+    /// The state that [`Self::reset`] restores.
     began: Server,
-    /// What the forks of this revision begin with.
+    /// The template for forks of this revision.
     last: Mutex<Option<(u64, Server)>>,
     port: OnceCell<Port>,
 }
@@ -35,7 +35,7 @@ pub struct TestClusterBuilder {
 }
 
 impl TestClusterBuilder {
-    /// The admission plugins that run. By default those that kube-apiserver has on, without `ServiceAccount`, as test harnesses
+    /// Sets the admission plugins that run. By default those of kube-apiserver without `ServiceAccount`, as test harnesses
     /// start it: a Pod needs no account.
     #[must_use]
     pub fn admission_plugins(mut self, plugins: AdmissionPlugins) -> Self {
@@ -43,7 +43,7 @@ impl TestClusterBuilder {
         self
     }
 
-    /// The controllers of kube-controller-manager that run. None by default, as beside a bare kube-apiserver.
+    /// Sets the controllers of kube-controller-manager that run. None by default, as beside a bare kube-apiserver.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -62,11 +62,11 @@ impl TestClusterBuilder {
     /// Starts the server.
     ///
     /// # Errors
-    /// When the machine has no random numbers.
+    /// If the machine has no random numbers.
     pub async fn start(self) -> Result<TestCluster, StartError> {
         let plugins = match self.plugins {
             Some(plugins) => plugins,
-            // Its name is known.
+            // Cannot fail, as the name is known.
             None => AdmissionPlugins::new([""; 0], ["ServiceAccount"]).unwrap_or_default(),
         };
         let builder = Server::builder().admission_plugins(plugins).controllers(self.controllers);
@@ -79,12 +79,12 @@ impl TestCluster {
     /// Starts a server with what every cluster has: namespaces, roles, the Service `kubernetes`.
     ///
     /// # Errors
-    /// As [`TestClusterBuilder::start`].
+    /// Those of [`TestClusterBuilder::start`].
     pub async fn start() -> Result<Self, StartError> {
         Self::builder().start().await
     }
 
-    /// Says otherwise than [`Self::start`] has it.
+    /// Returns a builder, for other settings than those of [`Self::start`].
     #[must_use]
     pub fn builder() -> TestClusterBuilder {
         TestClusterBuilder::default()
@@ -94,22 +94,22 @@ impl TestCluster {
         Self { slot: Slot::new(server), began, last: Mutex::new(None), port: OnceCell::new() }
     }
 
-    /// A client of an administrator, in the namespace `default`. It goes on after [`Self::reset`].
+    /// Returns a client of an administrator, in the namespace `default`. It stays valid after [`Self::reset`].
     #[must_use]
     pub fn client(&self) -> Client {
         self.client_as(Identity::admin())
     }
 
-    /// A client of a user, who may do what the stored roles say.
+    /// Returns a client of a user, who may do what the stored roles allow.
     #[must_use]
     pub fn client_as(&self, user: Identity) -> Client {
         Client::new(self.slot.router().layer(Extension(user)), "default")
     }
 
-    /// A cluster of its own that begins with all that is in this one, as soon as nothing is being written here.
+    /// Creates an independent cluster with the state of this one, as soon as no write is in progress here.
     ///
-    /// It costs less than a millisecond, whatever is in the cluster: objects, definitions, roles and policies are shared until
-    /// one of the two changes something of the resource.
+    /// It takes less than a millisecond, whatever is in the cluster: objects, definitions, roles and policies are shared until
+    /// one of the two changes the resource.
     pub async fn fork(&self) -> Self {
         let mut last = self.last.lock().await;
         let server = self.slot.server();
@@ -127,18 +127,18 @@ impl TestCluster {
         Self::from(began, server)
     }
 
-    /// Brings back what was in the cluster when it was started or forked. Clients and ports stay good; watches end, and so does
-    /// what was under way.
+    /// Restores the state in which the cluster was started or forked. Clients and ports stay valid; watches and
+    /// running requests end.
     pub async fn reset(&self) {
         let server = self.began.fork().await;
         *self.last.lock().await = None;
         self.slot.put(server);
     }
 
-    /// A kubeconfig of an administrator for other programs, kubectl for one. The first call opens a port on 127.0.0.1.
+    /// Returns a kubeconfig of an administrator for other programs, such as kubectl. The first call opens a port on 127.0.0.1.
     ///
     /// # Errors
-    /// When there is no port, or no random numbers for certificates.
+    /// If there is no free port, or no random numbers for certificates.
     pub async fn kubeconfig(&self) -> Result<String, PortError> {
         let port = self.port.get_or_try_init(|| Port::open(&self.slot)).await?;
         Ok(port.kubeconfig.clone())

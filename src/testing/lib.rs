@@ -1,4 +1,4 @@
-//! A Kubernetes API server in the process of a test.
+//! Runs a Kubernetes API server in the process of a test.
 //!
 //! ```text
 //! TestCluster ── client() ──► slot ──► the server of now ◄── fork(), reset()
@@ -7,9 +7,9 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | `slot` | which server answers now, and when its watches end | nothing of ours |
+//! | `slot` | which server answers requests, and when its watches end | nothing of ours |
 //! | `port` | how other programs reach it: a port, certificates, a kubeconfig | slot |
-//! | `cluster` | when servers are made, forked and put back | port, slot |
+//! | `cluster` | when servers are created, forked and reset | port, slot |
 
 mod cluster;
 mod port;

@@ -1,4 +1,4 @@
-//! A port of this machine for programs outside of the process: certificates of an authority of its own, and a kubeconfig.
+//! Opens a local port for programs outside of the process, with certificates of its own CA and a kubeconfig.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,10 +15,10 @@ use tokio::task::{JoinHandle, spawn};
 
 use crate::slot::Slot;
 
-/// Everything in the kubeconfig has this name.
+/// The name of every entry in the kubeconfig.
 const NAME: &str = "admit-testing";
 
-/// Why a cluster has no port.
+/// Says why no port could be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum PortError {
     #[error("cannot listen on 127.0.0.1: {0}")]
@@ -51,7 +51,7 @@ impl Port {
     /// Opens a port to the servers of `slot`.
     ///
     /// # Errors
-    /// When the machine has no port or no random numbers.
+    /// If there is no free port, or there are no random numbers.
     pub(crate) async fn open(slot: &Slot) -> Result<Self, PortError> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -72,7 +72,7 @@ impl Port {
         let router = slot.router();
         let serving = spawn(async move {
             let until = async { drop(stopped.await) };
-            // Whoever asks finds a closed port.
+            // After a failure clients find a closed port.
             let _ = serve_router(router, listener, tls, until).await;
         });
         Ok(Self { kubeconfig, _stop: stop, serving })
@@ -105,7 +105,7 @@ impl Authority {
     }
 }
 
-/// A kubeconfig of an administrator, as JSON, which is YAML as well.
+/// Builds a kubeconfig of an administrator as JSON, which is also YAML.
 fn kubeconfig(address: SocketAddr, authority: &Authority) -> Result<String, PortError> {
     let mut admin = CertificateParams::default();
     admin.distinguished_name.push(DnType::CommonName, "admin");

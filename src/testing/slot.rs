@@ -1,4 +1,4 @@
-//! The place of a server that may be put back: whoever has a way to the cluster finds the server of now.
+//! Holds the current server of a test cluster, which a reset replaces: all clients reach the current one.
 
 use std::convert::Infallible;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,12 +17,12 @@ pub(crate) struct Slot(Arc<RwLock<Now>>);
 struct Now {
     server: Server,
     router: Router,
-    /// Its controllers.
+    /// The task that runs its controllers.
     keeping: JoinHandle<()>,
 }
 
 impl Now {
-    /// Must be called on a runtime, which the controllers run on.
+    /// Starts the controllers; must be called on a runtime.
     fn of(server: Server) -> Self {
         let keeper = server.clone();
         let keeping = spawn(async move { keeper.housekeeping().await });
@@ -46,14 +46,14 @@ impl Slot {
         self.0.read().unwrap_or_else(PoisonError::into_inner).server.clone()
     }
 
-    /// Puts another server in the place of this one, whose watches end.
+    /// Replaces the server; the watches of the previous one end.
     pub(crate) fn put(&self, server: Server) {
         let next = Now::of(server);
         let before = std::mem::replace(&mut *self.0.write().unwrap_or_else(PoisonError::into_inner), next);
         drop(before);
     }
 
-    /// A service that asks the server of now.
+    /// Returns a service that forwards to the current server.
     pub(crate) fn router(&self) -> Router {
         Router::new().fallback(answer).with_state(self.clone())
     }

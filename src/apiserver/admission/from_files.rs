@@ -1,16 +1,17 @@
-//! Policies and bindings that are in force from files, and shown as API objects: what marks them, who may write them,
-//! and who decides by them.
+//! Shows policies and bindings that come from files as API objects: defines their mark, refuses client writes to them,
+//! and selects the stored policies that this server enforces itself.
 //!
-//! A program that decides requests by policies in files (`admit up`, through its webhook) shows them here, so that
-//! `kubectl get validatingadmissionpolicies` lists everything that is in force. They are objects of the store like all
-//! others: lists, watches, selectors and resourceVersions need no second source behind every verb. What is different
-//! about them hangs on a mark, an annotation and a label of the same name:
+//! A program that enforces policies from files (`admit up`, through its webhook) stores them here as well, so that
+//! `kubectl get validatingadmissionpolicies` lists everything that is in force. They are ordinary stored objects, so
+//! lists, watches, selectors and resourceVersions work unchanged. What differs depends on a mark, an annotation and a
+//! label of the same name:
 //!
-//! - Nobody but the server sets the mark, so it can be relied on, also after a restart.
-//! - A marked object is read-only: a client that writes it is told the file to change.
-//! - This server does not decide by a policy and a binding that are both marked; the program that shows them does.
-//!   Where one of the two is a client's object, nobody else knows of the pair, and this server decides.
-//! - An object of a client that has the name already stays, and is enforced by what it says. What the file says is
+//! - Only the server sets the mark, so it can be relied on, also after a restart.
+//! - A marked object is read-only: a client that writes it is told which file to change.
+//! - This server does not enforce a policy and a binding that are both marked; the program that stores them does.
+//!   Where one of the two is a client's object, only this server knows the pair, and enforces it.
+//! - A client's object that already has the name stays and is enforced. The file's policy is enforced as well, and is
+//!   shown as soon as the name is free.
 //!   enforced as well, and is shown as soon as the name is free.
 
 use std::collections::HashSet;
@@ -26,21 +27,21 @@ use crate::objects::Objects;
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Refusal};
 
-/// The annotation that holds the path of the file, and the label by which such objects are selected.
+/// Names the annotation that holds the file's path, and the label that selects such objects.
 pub(crate) const MARK: &str = "admit.dev/from-file";
 
-/// The file that the object comes from, if it comes from one.
+/// Returns the path of the file that the object comes from, or None for a client's object.
 pub(crate) fn file_of(object: &Value) -> Option<&str> {
     object.pointer("/metadata/annotations")?.get(MARK)?.as_str()
 }
 
-/// Refuses what clients may not write: objects of files, and the mark of such objects.
+/// Refuses client writes to objects that come from files, and client-set marks.
 pub(super) fn refuse(objects: &dyn Objects, review: &Review<'_>) -> Result<(), Refusal> {
     let info = &*review.call.info;
     if review.call.admitted || !are_shown(info) {
         return Ok(());
     }
-    // What is deleted with its collection has no name in the review.
+    // A review of an object that is deleted with its collection has no name.
     let name = review.old_object.map_or(review.name, object::name);
     let stored = objects.latest_object(&review.call.key(name));
     let file = stored.as_ref().and_then(|stored| file_of(&stored.object));
@@ -73,7 +74,7 @@ fn marks(object: &Value) -> Vec<Cause> {
     marked.map(|map| Cause::forbidden(format!("metadata.{map}[{MARK}]"), why)).collect()
 }
 
-/// The stored policies and bindings by which this server decides.
+/// Selects the stored policies and bindings that this server enforces.
 pub(super) fn decided_here(
     mut policies: Vec<Arc<Value>>,
     mut bindings: Vec<Arc<Value>>,

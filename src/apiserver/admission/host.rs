@@ -14,7 +14,7 @@ use crate::object;
 use crate::resources;
 use crate::store::{Kept, Key};
 
-/// What a webhook has to convert is noted, and is there when whoever asked is run again ([`Conversions::provide`]).
+/// Objects that a webhook must convert are recorded, and are there when the evaluation runs again ([`Conversions::provide`]).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StoreHost<'r> {
     pub(super) cluster: &'r dyn Cluster,
@@ -46,7 +46,7 @@ impl Host for StoreHost<'_> {
         self.cluster
             .each_object(&info.storage_key, namespace, &mut |kept| items.push(kept.clone()))
             .map_err(|error| HostError(error.to_string()))?;
-        // All are looked at, whatever is missing: what is missing of them is asked for at once.
+        // All are read even if one is missing, so that all missing conversions are requested at once.
         let seen: Vec<_> = items.iter().map(|kept| self.in_version(kept, kind)).collect();
         seen.into_iter().collect()
     }
@@ -107,7 +107,7 @@ impl Host for StoreHost<'_> {
             let converted = self.conversions.of(&webhook, object, &kind.api_version());
             return converted.map(Arc::unwrap_or_clone).map_err(|failed| HostError(failed.to_string()));
         }
-        // Versions of one resource differ in nothing but the name of the version.
+        // Without a converter, versions of a resource differ only in the name of the version.
         let mut converted = object.clone();
         object::set_field(&mut converted, "apiVersion", Some(kind.api_version().into()));
         object::set_field(&mut converted, "kind", Some(kind.kind.as_str().into()));
@@ -120,9 +120,9 @@ impl Host for StoreHost<'_> {
 }
 
 impl StoreHost<'_> {
-    /// A param in the version that a policy names.
+    /// Returns a param in the version that the policy names.
     fn in_version(&self, kept: &Kept, kind: &GroupVersionKind) -> Result<Arc<Value>, HostError> {
-        // Params are few, and looked at by every request of their policies.
+        // Params are few, and every request of their policies reads them.
         let object = kept.object.pinned();
         let version = object.get("apiVersion").and_then(Value::as_str);
         if version.is_some_and(|version| version == kind.api_version()) {

@@ -1,7 +1,7 @@
-//! Admission of writes: the plugins that are built in and stored policies and webhooks that change objects before
-//! validation, and plugins, stored policies and validating webhooks after it.
+//! Admits or refuses writes: runs built-in plugins, mutating policies and mutating webhooks before validation, then
+//! validating plugins, policies and webhooks after it.
 //!
-//! Each is asked only about what those before admit, in the order of kube-apiserver: [`plugins`], then policies, then
+//! Each is asked only once those before it admit, in the order of kube-apiserver: [`plugins`], then policies, then
 //! webhooks.
 
 mod from_files;
@@ -35,38 +35,38 @@ use crate::status::Refusal;
 use self::plugins::{Live, MUTATING_WEBHOOKS, Request, VALIDATING_POLICIES, VALIDATING_WEBHOOKS};
 use self::policies::Policies;
 
-/// The state of admission beside the registry.
+/// Holds the state of admission: settings of plugins and compiled policies.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     plugins: AdmissionPlugins,
-    /// What the plugins are set to and remember.
+    /// The settings of the plugins, and what they remember between requests.
     live: Live,
     policies: Policies,
 }
 
-/// What admission reads of the cluster that a write goes to.
+/// Gives admission what it reads from the cluster that a write goes to.
 pub(crate) trait Cluster: Objects {
-    /// The webhook that converts objects of this resource between its versions, where one does.
+    /// Returns the webhook that converts objects of this resource between versions, if the resource has one.
     fn converter(&self, info: &ResourceInfo) -> Option<Arc<Webhook>>;
 
-    /// Whether a user may do it, and why: for policies and plugins that ask.
+    /// Returns whether the user may do what the attributes describe, and why: for policies and plugins that check access.
     fn access(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access;
 
-    /// Makes a namespace, as the server itself.
+    /// Creates a namespace, as the server itself.
     fn make_namespace<'r>(&'r self, name: &'r str) -> BoxFuture<'r, Result<(), Refusal>>;
 
-    /// What is known of the kinds whose objects policies change.
+    /// Returns the schemas of the kinds whose objects policies change.
     fn schemas(&self) -> &dyn Schemas;
 }
 
 /// An object that admission changed.
 pub(crate) struct Mutated {
     pub(crate) object: Value,
-    /// Whether policies or webhooks changed it, which do not see what was sent with nothing in it.
+    /// Whether policies or webhooks changed it: they do not see fields that were sent empty.
     pub(crate) is_rewritten: bool,
 }
 
-/// Who is to see the object a second time.
+/// Records which policies and webhooks are to be invoked again.
 #[derive(Debug, Default)]
 struct Again {
     policies: Reinvocation,
@@ -85,12 +85,12 @@ impl Again {
 }
 
 impl Admission {
-    /// That runs these plugins.
+    /// Creates the state for these plugins.
     pub(crate) fn new(plugins: AdmissionPlugins) -> Self {
         Self { live: plugins.live(), plugins, policies: Policies::default() }
     }
 
-    /// The same for another cluster, with its compiled policies where those are `current`.
+    /// Copies the state for another cluster, with the compiled policies if they are `current`.
     pub(crate) fn fork(&self, current: bool) -> Self {
         Self {
             plugins: self.plugins.clone(),
@@ -99,7 +99,7 @@ impl Admission {
         }
     }
 
-    /// What of a write no quota of its namespace covers, although the settings want one.
+    /// Returns what the write consumes that the settings limit and no quota of its namespace covers.
     pub(crate) fn uncovered(
         &self,
         quotas: impl FnOnce() -> Vec<Arc<Value>>,
@@ -112,12 +112,12 @@ impl Admission {
         &self.plugins
     }
 
-    /// Lets plugins, policies and mutating webhooks change the object that is to be written; none when none of them
-    /// changes it. Every write comes by here first. Where policies or webhooks changed it, all see it once more, but for
-    /// those that did not ask for that.
+    /// Runs plugins, mutating policies and mutating webhooks on the object that is to be written; returns None when none of
+    /// them changes it. Every write passes here first. Where policies or webhooks changed the object, all run once more,
+    /// except those whose reinvocation policy does not ask for that.
     ///
     /// # Errors
-    /// The refusal of whoever refuses first.
+    /// The first refusal.
     pub(crate) async fn mutate(
         &self,
         cluster: &dyn Cluster,
@@ -155,7 +155,7 @@ impl Admission {
         Ok(rewritten.or(changed).map(|object| Mutated { object, is_rewritten }))
     }
 
-    /// What plugins make of the object, if they change it.
+    /// Returns the object as the plugins leave it, if they change it.
     async fn plug(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
         if review.call.admitted {
             return Ok(None);
@@ -165,7 +165,7 @@ impl Admission {
         Ok(request.into_changed())
     }
 
-    /// What policies and webhooks make of the object, or of the scale that the request is about.
+    /// Returns what policies and webhooks make of the object, or of the scale for a request to the scale subresource.
     async fn rewrite(
         &self,
         cluster: &dyn Cluster,
@@ -211,10 +211,10 @@ impl Admission {
         }
     }
 
-    /// Asks everyone who has a say. Warnings go to the call.
+    /// Runs validating plugins, policies and webhooks. Warnings are added to the call.
     ///
     /// # Errors
-    /// The refusal of whoever refuses first.
+    /// The first refusal.
     pub(crate) async fn admit(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
         if !review.call.admitted {
             self.plugins.validate(&Request::new(cluster, review, &self.live)).await?;
@@ -243,7 +243,7 @@ impl Admission {
     }
 }
 
-/// The scales of both objects of a review: what a request to a scale is about.
+/// Returns the scales of the new and old object, for a request to the scale subresource.
 fn scales(paths: &ScalePaths, review: &Review<'_>) -> (Option<Value>, Option<Value>) {
     let scale = |object: Option<&Value>| object.map(|object| paths.scale_of(object));
     (scale(review.object), scale(review.old_object))

@@ -1,4 +1,4 @@
-//! Stored admission policies and their bindings, compiled when they change and evaluated for every write.
+//! Evaluates stored admission policies for every write, compiling them and their bindings when they change.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -19,12 +19,12 @@ pub(crate) struct Policies {
 }
 
 impl Policies {
-    /// Drops the compiled policies, because stored ones have changed; the next write compiles them again.
+    /// Drops the compiled policies after a change; the next write compiles them again.
     pub(crate) fn forget(&self) {
         *self.compiled.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// The same for another cluster, compiled anew unless this is `current`.
+    /// Copies the policies for another cluster; they are compiled anew unless the copy is `current`.
     pub(super) fn fork(&self, current: bool) -> Self {
         let compiled = self.compiled.read().unwrap_or_else(PoisonError::into_inner);
         Self { compiled: RwLock::new(compiled.clone().filter(|_| current)) }
@@ -38,7 +38,7 @@ impl Policies {
         let deadline = Some(Deadline::new(&interrupt::is_over));
         let eval = EvalOptions { deadline, ..EvalOptions::default() };
         let decision = set.decide_with(&review.request()?, &review.host(cluster), |_| true, eval);
-        // Whatever was said by then: the request has its answer.
+        // Ends here if the request's time is over: its answer has been sent.
         interrupt::checkpoint();
         if !decision.audit_annotations.is_empty() {
             tracing::debug!(annotations = %json!(decision.audit_annotations), "audit annotations");
@@ -53,7 +53,7 @@ impl Policies {
         }
     }
 
-    /// What the policies that change objects make of the one that is to be written, if one of them does.
+    /// Applies the mutating policies; returns the object if one of them changes it.
     pub(super) async fn mutate(
         &self,
         cluster: &dyn Cluster,
@@ -64,7 +64,7 @@ impl Policies {
         if review.operation == Operation::Delete || set.mutating_policies().next().is_none() {
             return Ok(None);
         }
-        // What has to be converted first makes them run once more, from where they began.
+        // The run is repeated from the start if an object must be converted first.
         let run = || {
             let mut again = again.clone();
             let deadline = Some(Deadline::new(&interrupt::is_over));
@@ -87,7 +87,7 @@ impl Policies {
         if let Some(set) = &*self.compiled.read().unwrap_or_else(PoisonError::into_inner) {
             return Arc::clone(set);
         }
-        // Held while compiling, so that a change in between is not overwritten by what it replaced.
+        // The lock is held while compiling, so that a concurrent change is not overwritten by older policies.
         let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
         let set = Arc::new(admit_policy::unasked(|| compile(objects)));
         *compiled = Some(Arc::clone(&set));
@@ -112,7 +112,7 @@ fn compile(objects: &dyn Objects) -> PolicySet {
     )
 }
 
-/// A stored document that does not compile was written by other rules than today's.
+/// Drops a stored document that does not compile, which was accepted by older rules, and logs it.
 fn known<T, E>(document: &Value, compiled: Result<T, Vec<E>>) -> Option<T> {
     compiled
         .map_err(|errors| {

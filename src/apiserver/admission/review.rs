@@ -41,7 +41,7 @@ pub(crate) struct Review<'a> {
     pub options: Value,
 }
 
-/// A patch is put to admission as what it comes to: a creation or an update.
+/// Sets the kind of the options: a patch is reviewed as the creation or update that it results in.
 fn of_kind(mut options: Value, kind: &str) -> Value {
     crate::object::set_field(&mut options, "kind", Some(kind.into()));
     options
@@ -72,7 +72,7 @@ impl<'a> Review<'a> {
         Self { call, operation, name, object: Some(object), old_object: Some(old), dry_run, options }
     }
 
-    /// The same write with another object.
+    /// Returns the same write with another object.
     pub(crate) fn with_object<'b>(&'b self, object: &'b Value) -> Review<'b>
     where
         'a: 'b,
@@ -80,7 +80,7 @@ impl<'a> Review<'a> {
         self.seen_as(Some(object), self.old_object)
     }
 
-    /// A stream that is about to be opened, with what is asked of it.
+    /// Describes a stream (`exec`, `attach`, …) that is about to be opened, with its options as the object.
     pub(crate) fn connect(call: &'a Call, name: &'a str, asked: &'a Value) -> Self {
         let operation = Operation::Connect;
         Self {
@@ -94,7 +94,7 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// The same write with both objects in another form.
+    /// Returns the same write with both objects in another form.
     pub(crate) fn seen_as<'b>(
         &'b self,
         object: Option<&'b Value>,
@@ -126,12 +126,12 @@ impl<'a> Review<'a> {
         }
     }
 
-    /// What policies and matching may ask about the request.
+    /// Returns the environment that policies and matching read.
     pub(super) fn host<'r>(&'r self, cluster: &'r dyn Cluster) -> StoreHost<'r> {
         StoreHost { cluster, conversions: &self.call.conversions }
     }
 
-    /// Whether admission is skipped: a policy or webhook could otherwise block its own correction.
+    /// Returns whether admission is skipped: a policy or webhook could otherwise block its own correction.
     pub(crate) fn is_exempt(&self) -> bool {
         let info = &self.call.info;
         self.call.admitted || self.call.custom.is_none() && info.group == "admissionregistration.k8s.io"
@@ -142,7 +142,7 @@ impl<'a> Review<'a> {
         self.call.subresource.map_or("", Subresource::name)
     }
 
-    /// What kind the object is of: that of the resource, or the subresource's own.
+    /// Returns the kind of the object: that of the resource, or of the subresource.
     fn kind(&self) -> Value {
         let info = &self.call.info;
         let (group, version, kind) = match self.call.subresource.and_then(|own| own.own_kind(info)) {
@@ -153,14 +153,14 @@ impl<'a> Review<'a> {
         json!({"group": group, "version": version, "kind": kind})
     }
 
-    /// The `request` of an AdmissionReview, as it was sent; `uid` names this question.
+    /// Returns the `request` of an AdmissionReview in the version of the client's request; `uid` identifies it.
     #[must_use]
     pub(crate) fn to_value(&self, uid: &str) -> Value {
         let whole = |object: Option<&Value>| object.cloned().unwrap_or(Value::Null);
         self.told(uid, whole(self.object), whole(self.old_object))
     }
 
-    /// What policies and the rules of webhooks look at. The objects stay where they are.
+    /// Returns the request as policies and webhook rules see it. The objects are borrowed.
     pub(super) fn request(&self) -> Result<Request<'_>, Refusal> {
         let seen = |object: Option<&'a Value>| object.filter(|object| !object.is_null()).map(Object::from);
         let rest = Request::from_value(&self.told("", Value::Null, Value::Null))
@@ -193,7 +193,7 @@ impl<'a> Review<'a> {
         if !self.call.namespace.is_empty() {
             set("namespace", self.call.namespace.as_str().into());
         } else if info.builtin && info.group.is_empty() && info.kind == "Namespace" {
-            // A namespace counts as lying in itself.
+            // The namespace of a Namespace object is its own name.
             set("namespace", self.name.into());
         }
         set("operation", self.operation.as_str().into());

@@ -1,5 +1,5 @@
-//! The policy of an audit log, `audit.k8s.io/v1` `Policy`: which requests are written, how much of them, and at which stages.
-//! The first rule that a request matches decides; a request that matches none is not written.
+//! Parses and evaluates the policy of an audit log, `audit.k8s.io/v1` `Policy`: which requests are written, at which level and
+//! stages. The first rule that a request matches decides; a request that matches none is not written.
 
 mod rule;
 
@@ -14,7 +14,7 @@ use thiserror::Error;
 use self::rule::Rule;
 use crate::identity::Identity;
 
-/// How much is written of a request.
+/// The audit level: how much of a request is written.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Level {
     None,
@@ -36,7 +36,7 @@ impl Level {
     }
 }
 
-/// When a request is written.
+/// The audit stage at which an event is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Stage {
     RequestReceived,
@@ -59,12 +59,12 @@ impl Stage {
     }
 }
 
-/// What a policy says of a request.
+/// The decision of a policy about a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recorded {
     pub(crate) level: Level,
     pub(crate) omits_managed_fields: bool,
-    /// By their place in [`Stage::ALL`].
+    /// Whether each stage is omitted, in the order of [`Stage::ALL`].
     omitted: [bool; 4],
 }
 
@@ -75,7 +75,7 @@ impl Recorded {
     }
 }
 
-/// Which requests an audit log has, and how much of them: an `audit.k8s.io/v1` `Policy`.
+/// Decides which requests an audit log holds, and how much of them: an `audit.k8s.io/v1` `Policy`.
 ///
 /// ```
 /// use admit_apiserver::AuditPolicy;
@@ -103,7 +103,7 @@ pub struct AuditPolicy {
     unknown: Vec<(Position, String)>,
 }
 
-/// A text that is no policy, and where it is none.
+/// Says why a text is not a valid policy, and where.
 #[derive(Debug, Error)]
 #[error("{}:{}: {kind}", position.line, position.column)]
 pub struct AuditPolicyError {
@@ -111,30 +111,30 @@ pub struct AuditPolicyError {
     pub kind: AuditPolicyErrorKind,
 }
 
-/// What is wrong with a text that is no policy.
+/// Says what is wrong with a policy.
 #[derive(Debug, Error)]
 pub enum AuditPolicyErrorKind {
     #[error("{0}")]
     Yaml(String),
     #[error("it is no audit policy: {0}")]
     Document(serde_json::Error),
-    /// A field of another type than it has to be of.
+    /// The field has the wrong type.
     #[error("{field}: {error}")]
     Type { field: String, error: serde_json::Error },
     #[error("it is a `{kind}` of `{api_version}`; a `Policy` of `audit.k8s.io/v1` is wanted")]
     Kind { kind: String, api_version: String },
     #[error("it has no rules")]
     NoRules,
-    /// A field whose value cannot be.
+    /// The field has an invalid value.
     #[error("{field}: {problem}")]
     Field { field: String, problem: String },
 }
 
 impl AuditPolicy {
-    /// Reads a policy in YAML or JSON.
+    /// Parses a policy in YAML or JSON.
     ///
     /// # Errors
-    /// When the text is no policy, or says what cannot be.
+    /// If the text is not a policy, or a field is invalid.
     pub fn parse(text: &str) -> Result<Self, AuditPolicyError> {
         let trees = yaml::parse(text).map_err(|YamlError { position, message, .. }| AuditPolicyError {
             position,
@@ -170,7 +170,7 @@ impl AuditPolicy {
         if rules.is_empty() { Err(AuditPolicyErrorKind::NoRules) } else { Ok(Self { rules, unknown }) }
     }
 
-    /// The fields of the text that no policy has, each with its place: they change nothing, and are most likely a mistake.
+    /// Returns unknown fields of the text, each with its position: they are ignored, and most likely a mistake.
     ///
     /// ```
     /// let text = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: None\n  verb: [get]\n";
@@ -183,7 +183,7 @@ impl AuditPolicy {
         &self.unknown
     }
 
-    /// What is written of a request; nothing where no rule matches.
+    /// Returns what is written of a request; None if no rule matches.
     pub(crate) fn recorded(
         &self,
         attributes: &AccessAttributes,
@@ -211,12 +211,12 @@ struct Document {
     other: BTreeMap<String, Value>,
 }
 
-/// What is `null` is not there.
+/// Deserializes `null` as the default.
 fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(from: D) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
-/// What the value at `path` says. Every field has a default: one that cannot be read alone is the wrong one.
+/// Deserializes the value at `path`. Every field has a default, so a field that fails to deserialize alone is the wrong one.
 fn decoded<T: DeserializeOwned>(path: &str, value: &Value) -> Result<T, AuditPolicyErrorKind> {
     T::deserialize(value).map_err(|error| {
         let wrong = value.as_object().into_iter().flatten().find_map(|(name, member)| {
@@ -232,7 +232,7 @@ fn decoded<T: DeserializeOwned>(path: &str, value: &Value) -> Result<T, AuditPol
 }
 
 impl AuditPolicyErrorKind {
-    /// The field that is wrong; empty for the whole document.
+    /// Returns the wrong field; empty for the whole document.
     fn field(&self) -> &str {
         match self {
             Self::Type { field, .. } | Self::Field { field, .. } => field,

@@ -1,4 +1,4 @@
-//! The claims of a service account token, and their validation.
+//! Issues service account tokens, and validates their claims.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
@@ -11,19 +11,19 @@ use crate::identity::Identity;
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
-/// Issues tokens and reads them.
+/// Issues and verifies service account tokens.
 #[derive(Debug)]
 pub(crate) struct Issuer {
     pub(crate) key: TokenKey,
-    /// Tokens of further keys are believed too.
+    /// Further keys whose tokens are accepted.
     pub(crate) trusted: Vec<TokenPublicKey>,
-    /// URLs: the names of this server among issuers. Tokens are issued under the first.
+    /// The issuer URLs that are accepted. Tokens are issued under the first.
     pub(crate) names: Vec<String>,
-    /// By which audiences this server is meant; those of tokens that name none.
+    /// The audiences of this server, which are also those of tokens that request none.
     pub(crate) audiences: Vec<String>,
 }
 
-/// From when to when a token is good.
+/// The time from which, and the seconds for which, a token is valid.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lifetime {
     pub(crate) from: Timestamp,
@@ -36,7 +36,7 @@ impl Lifetime {
     }
 }
 
-/// An object by name and uid: the account, and what a token is bound to beside it.
+/// An object by name and UID: the service account, or another object that a token is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Binding {
     /// `serviceaccount`, `pod`, `secret` or `node`.
@@ -49,24 +49,24 @@ pub(crate) struct Binding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Issued {
     pub(crate) namespace: String,
-    /// The account first.
+    /// The bound objects, the service account first.
     pub(crate) bindings: Vec<Binding>,
     pub(crate) audiences: Vec<String>,
     id: String,
 }
 
 impl Issuer {
-    /// The name under which tokens are issued.
+    /// Returns the issuer of new tokens.
     pub(crate) fn name(&self) -> &str {
         self.names.first().map_or("", String::as_str)
     }
 
-    /// Whether a token for these audiences is one for this server.
+    /// Returns whether one of these audiences is this server's.
     pub(crate) fn is_meant(&self, audiences: &[String]) -> bool {
         audiences.iter().any(|audience| self.audiences.contains(audience))
     }
 
-    /// All keys that tokens are believed of, each once.
+    /// Returns all keys that verify tokens, each once.
     fn keys(&self) -> Vec<TokenPublicKey> {
         let mut seen = BTreeSet::new();
         let all = std::iter::once(self.key.public()).chain(self.trusted.iter().cloned());
@@ -74,7 +74,7 @@ impl Issuer {
     }
 
     /// # Errors
-    /// The system has no random numbers.
+    /// If the system has no random numbers.
     pub(crate) fn issue(
         &self,
         namespace: &str,
@@ -96,8 +96,8 @@ impl Issuer {
         }))
     }
 
-    /// The claims of `token`, if this server issued it and it is valid at `now`. Whether the object that it is bound
-    /// to still exists is for the caller to check.
+    /// Returns the claims of `token` if this server issued it and it is valid at `now`. The caller checks whether the
+    /// objects that it is bound to still exist.
     pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Issued> {
         let claims = self.keys().iter().find_map(|key| key.0.verified(token))?;
         let number = |name: &str| claims.get(name).and_then(Value::as_i64);
@@ -124,13 +124,13 @@ impl Issuer {
         })
     }
 
-    /// `/openid/v1/jwks`
+    /// Returns the document of `/openid/v1/jwks`.
     pub(crate) fn key_set(&self) -> Value {
         let keys: Vec<Value> = self.keys().iter().map(|key| key.0.to_value()).collect();
         json!({ "keys": keys })
     }
 
-    /// `/.well-known/openid-configuration`, as `host` is asked for it.
+    /// Returns the document of `/.well-known/openid-configuration` for a request to `host`.
     pub(crate) fn configuration(&self, host: &str) -> Value {
         let algorithms: BTreeSet<_> = self.keys().iter().map(|key| key.0.algorithm()).collect();
         json!({

@@ -1,6 +1,6 @@
-//! Why a key of tokens cannot be made or used.
+//! Defines the errors of token keys.
 
-/// Why a key cannot be made or used.
+/// Says why a token key cannot be created or used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenKeyError {
     #[error("no random numbers for a key of service accounts' tokens")]
@@ -9,7 +9,7 @@ pub enum TokenKeyError {
     NoPrivateKey(String),
     #[error("data does not contain any valid RSA or ECDSA public keys: {0}")]
     NoPublicKey(String),
-    /// A key that kube-apiserver takes and this server does not.
+    /// The key is supported by kube-apiserver and not by this server.
     #[error("{0} is not supported; give an RSA key of 2048 to 4096 bits, or an ECDSA key on P-256 or P-384")]
     Unsupported(String),
 }

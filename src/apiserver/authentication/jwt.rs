@@ -1,4 +1,4 @@
-//! JSON Web Tokens in compact form, as far as service accounts need them: algorithms, signatures, and JSON Web Keys.
+//! Implements JSON Web Tokens in compact form for service accounts: algorithms, signatures, and JSON Web Keys.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -15,23 +15,23 @@ use x509_parser::x509::SubjectPublicKeyInfo;
 
 use super::error::TokenKeyError;
 
-/// A public key that tokens are verified with.
+/// A public key that verifies tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PublicKey {
     kind: Kind,
-    /// What the key identifier is made of: the key in PKIX form.
+    /// The key in PKIX form, of which the key identifier is the hash.
     info: Vec<u8>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     Rsa {
-        /// In PKCS #1 form.
+        /// The key in PKCS #1 form.
         key: Vec<u8>,
         modulus: Vec<u8>,
         exponent: Vec<u8>,
     },
-    /// An uncompressed point.
+    /// The curve, and the key as an uncompressed point.
     Ecdsa(&'static Curve, Vec<u8>),
 }
 
@@ -40,7 +40,7 @@ struct Curve {
     name: &'static str,
     algorithm: &'static str,
     scheme: SignatureScheme,
-    /// A coordinate of a point, in bytes.
+    /// The size of a coordinate in bytes.
     coordinate: usize,
 }
 
@@ -58,7 +58,7 @@ const P384: Curve = Curve {
 };
 static CURVES: [Curve; 2] = [P256, P384];
 
-/// Before the coordinates of an uncompressed point.
+/// The first byte of an uncompressed point.
 const UNCOMPRESSED: u8 = 4;
 
 pub(super) fn encode(part: impl AsRef<[u8]>) -> String {
@@ -66,7 +66,7 @@ pub(super) fn encode(part: impl AsRef<[u8]>) -> String {
 }
 
 impl PublicKey {
-    /// Of a key in PKIX form.
+    /// Reads a key in PKIX form.
     pub(super) fn read(info: &[u8]) -> Result<Self, TokenKeyError> {
         let malformed = |error: &dyn std::fmt::Display| TokenKeyError::NoPublicKey(error.to_string());
         let (_, read) = SubjectPublicKeyInfo::from_der(info).map_err(|error| malformed(&error))?;
@@ -92,7 +92,7 @@ impl PublicKey {
         Ok(Self { kind, info: info.to_vec() })
     }
 
-    /// As JSON Web Tokens name it.
+    /// Returns the name of the algorithm in JSON Web Tokens.
     pub(super) fn algorithm(&self) -> &'static str {
         match &self.kind {
             Kind::Rsa { .. } => "RS256",
@@ -107,12 +107,12 @@ impl PublicKey {
         }
     }
 
-    /// The `kid` by which tokens name the key.
+    /// Returns the key identifier (`kid`).
     pub(super) fn id(&self) -> String {
         encode(digest(&SHA256, &self.info))
     }
 
-    /// A signature as tokens have it, of one as TLS has it.
+    /// Converts a signature from its TLS form to that of tokens.
     pub(super) fn compact(&self, signature: &[u8]) -> Option<Vec<u8>> {
         match &self.kind {
             Kind::Rsa { .. } => Some(signature.to_vec()),
@@ -123,7 +123,7 @@ impl PublicKey {
         }
     }
 
-    /// The claims of a token that the other half signed.
+    /// Returns the claims of a token if this key verifies its signature.
     pub(super) fn verified(&self, token: &str) -> Option<Value> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;
@@ -141,7 +141,7 @@ impl PublicKey {
         part(claims)
     }
 
-    /// As a JSON Web Key.
+    /// Returns the key as a JSON Web Key.
     pub(super) fn to_value(&self) -> Value {
         let (id, algorithm) = (self.id(), self.algorithm());
         match &self.kind {
@@ -168,7 +168,7 @@ fn without_zeros(number: &[u8]) -> &[u8] {
     number.get(start..).unwrap_or_default()
 }
 
-/// The number in so many bytes; none where it is larger.
+/// Pads a number to so many bytes; None if it is larger.
 fn padded(number: &[u8], bytes: usize) -> Option<Vec<u8>> {
     let number = without_zeros(number);
     let mut out = vec![0; bytes.checked_sub(number.len())?];
@@ -176,11 +176,11 @@ fn padded(number: &[u8], bytes: usize) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// The members of a DER sequence of two integers that is shorter than 256 bytes.
+/// Returns the members of a DER sequence of two integers that is shorter than 256 bytes.
 fn two_integers(der: &[u8]) -> Option<(&[u8], &[u8])> {
     const SEQUENCE: u8 = 0x30;
     const INTEGER: u8 = 0x02;
-    /// One byte of length follows.
+    /// The DER length form in which one byte of length follows.
     const LONG: u8 = 0x81;
     fn value(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
         let rest = der.strip_prefix(&[tag])?;

@@ -1,4 +1,4 @@
-//! The keys of service account tokens: the one that signs them, and those that they are verified with. RSA (`RS256`) and
+//! Reads and generates the keys that sign and verify service account tokens: RSA (`RS256`) and
 //! ECDSA on P-256 and P-384 (`ES256`, `ES384`), in all PEM forms that kube-apiserver reads.
 
 use std::fmt;
@@ -17,7 +17,7 @@ use x509_parser::prelude::{FromDer as _, X509Certificate};
 use super::error::TokenKeyError;
 use super::jwt::{self, PublicKey};
 
-/// A key pair. Whoever has it can be every service account.
+/// A key pair that signs tokens. Its holder can act as any service account.
 ///
 /// ```
 /// use admit_apiserver::{Server, TokenKey, TokenPublicKey};
@@ -39,27 +39,27 @@ pub struct TokenKey {
     kept: PrivateKeyDer<'static>,
 }
 
-/// The public half of a key: it verifies tokens that the other half signed.
+/// A public key, which verifies tokens that its private key signed.
 ///
 /// [`TokenKey`] has an example.
 #[derive(Clone, Debug)]
 pub struct TokenPublicKey(pub(super) PublicKey);
 
 impl TokenKey {
-    /// A new ECDSA key on P-256.
+    /// Generates an ECDSA key on P-256.
     ///
     /// # Errors
-    /// The system has no random numbers.
+    /// If the system has no random numbers.
     pub fn generate() -> Result<Self, TokenKeyError> {
         let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
         let made = made.map_err(|_| TokenKeyError::Random)?;
         Self::of(PrivatePkcs8KeyDer::from(made.as_ref().to_vec()).into())
     }
 
-    /// The first private key of a PEM file, in PKCS #1, PKCS #8 or SEC 1 form.
+    /// Reads the first private key of a PEM file, in PKCS #1, PKCS #8 or SEC 1 form.
     ///
     /// # Errors
-    /// There is none, or it is one that this server cannot use.
+    /// If there is none, or it is not supported.
     pub fn from_pem(text: &str) -> Result<Self, TokenKeyError> {
         let key = PrivateKeyDer::from_pem_slice(text.as_bytes());
         Self::of(key.map_err(|error| TokenKeyError::NoPrivateKey(error.to_string()))?)
@@ -75,7 +75,7 @@ impl TokenKey {
         Ok(Self { signer, public, kept })
     }
 
-    /// The key as it is kept: secret.
+    /// Returns the private key as PEM, which must be kept secret.
     #[must_use]
     pub fn to_pem(&self) -> String {
         let label = match &self.kept {
@@ -89,13 +89,13 @@ impl TokenKey {
         format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
     }
 
-    /// The other half.
+    /// Returns the public key.
     #[must_use]
     pub fn public(&self) -> TokenPublicKey {
         TokenPublicKey(self.public.clone())
     }
 
-    /// `claims` as a token in compact form.
+    /// Signs `claims` and returns the token in compact form.
     pub(super) fn sign(&self, claims: &Value) -> Result<String, TokenKeyError> {
         let header = json!({"alg": self.public.algorithm(), "kid": self.public.id()});
         let signed = [header, claims.clone()].map(|part| jwt::encode(part.to_string())).join(".");
@@ -107,17 +107,17 @@ impl TokenKey {
 }
 
 impl fmt::Debug for TokenKey {
-    /// Never shows the key.
+    /// Formats without the secret key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TokenKey").field("id", &self.public.id()).finish_non_exhaustive()
     }
 }
 
 impl TokenPublicKey {
-    /// All keys of a PEM file: public keys, those of certificates, and the public halves of private keys.
+    /// Reads all keys of a PEM file: public keys, those of certificates, and the public halves of private keys.
     ///
     /// # Errors
-    /// There is none, or one that this server cannot use.
+    /// If there is none, or one is not supported.
     pub fn all_from_pem(text: &str) -> Result<Vec<Self>, TokenKeyError> {
         let mut found = Vec::new();
         for section in <(SectionKind, Vec<u8>)>::pem_slice_iter(text.as_bytes()) {
@@ -129,7 +129,7 @@ impl TokenPublicKey {
                 SectionKind::RsaPrivateKey => private(PrivatePkcs1KeyDer::from(der).into()),
                 SectionKind::EcPrivateKey => private(PrivateSec1KeyDer::from(der).into()),
                 SectionKind::PrivateKey => private(PrivatePkcs8KeyDer::from(der).into()),
-                // Parameters and lists that stand beside keys.
+                // Curve parameters and other blocks beside keys.
                 _ => continue,
             };
             found.push(Self(public?));

@@ -1,4 +1,4 @@
-//! Keys of tests, made with OpenSSL.
+//! Holds keys for tests, generated with OpenSSL.
 
 /// A name, a private key, and what holds its public half.
 pub(super) const FORMS: [(&str, &str, &str); 5] = [

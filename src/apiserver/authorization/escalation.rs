@@ -1,5 +1,5 @@
-//! Prevents privilege escalation: refuses writes of roles and bindings by users who lack some of what they would
-//! grant, unless roles allow the user to `escalate`, or to `bind` the role.
+//! Prevents privilege escalation: refuses a write of a role or binding by a user who lacks some of the permissions
+//! that it grants, unless a role allows the user to `escalate`, or to `bind` the role.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 
 impl Authorization {
     /// # Errors
-    /// 403 that names the missing permissions; 404 for a binding to a role that is not there.
+    /// 403 that names the missing permissions; 404 for a binding to a role that does not exist.
     pub(crate) fn refuse_escalation(
         &self,
         objects: &dyn Objects,
@@ -69,7 +69,7 @@ impl Authorization {
                 }
                 check_role_name(name)?;
                 let role = self.rules(objects).role(object);
-                // The reference tells of the resource that was asked for, not of the role's.
+                // Upstream's message names the requested resource, not the role's.
                 role.map_err(|_| Refusal::not_listed(GROUP, &call.info.plural, name))?
             }
         };
@@ -94,14 +94,14 @@ impl Authorization {
         self.access(objects, &call.identity.to_user(), &asked).allowed
     }
 
-    /// What of `wanted` the caller does not have.
+    /// Returns the rules of `wanted` that the caller does not have.
     fn lacking(&self, objects: &dyn Objects, call: &Call, wanted: &[Rule]) -> Missing {
         let held = self.rules(objects).granted(&call.identity.to_user(), &call.namespace);
         missing(&held.rules, wanted)
     }
 }
 
-/// Whether a role can have the name at all: it is looked for as if it was asked for by its path.
+/// Checks that a role can have the name, as for a request to the role's path.
 fn check_role_name(name: &str) -> Result<(), Refusal> {
     if name.is_empty() {
         return Err(Refusal::bad_request("Name parameter required."));
@@ -122,7 +122,7 @@ fn everything() -> [Rule; 2] {
     ]
 }
 
-/// The object without what the garbage collector changes.
+/// Returns the object without the fields that the garbage collector changes.
 fn collected(object: &Value) -> Value {
     let mut rest = object.clone();
     for field in ["ownerReferences", "finalizers", "managedFields"] {

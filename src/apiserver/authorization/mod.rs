@@ -1,11 +1,11 @@
-//! Authorization: who may do what, for requests, access reviews and CEL expressions. The roles and bindings in the store say
-//! it ([RBAC](AuthorizationMode::Rbac)), and for kubelets what their nodes have to do with ([Node](AuthorizationMode::Node)).
+//! Authorizes requests, and answers access reviews and CEL expressions: from stored roles and bindings
+//! ([RBAC](AuthorizationMode::Rbac)), and for kubelets from the objects of their nodes ([Node](AuthorizationMode::Node)).
 //!
 //! | part | decides |
 //! |---|---|
 //! | `escalation` | who may grant what to others |
 //! | `node` | what the kubelet of a node may do |
-//! | this file | in which order the modes are asked, and how a refusal is told |
+//! | this file | the order in which modes are asked, and the message of a refusal |
 //!
 //! Input: a user and what it wants to do. Output: whether it may, and the message if it may not. Authentication has
 //! happened before.
@@ -27,7 +27,7 @@ use crate::objects::Objects;
 use crate::status::Refusal;
 use crate::store::{Kept, Key};
 
-/// Where roles and bindings lie in the store, and their kinds.
+/// The storage keys of roles and bindings, and their kinds.
 const STORED: [(&str, &str); 4] = [
     ("clusterroles", "ClusterRole"),
     ("clusterrolebindings", "ClusterRoleBinding"),
@@ -38,28 +38,28 @@ const STORED: [(&str, &str); 4] = [
 /// Roles and bindings: read once as a whole, and then each one that changes.
 #[derive(Debug, Default)]
 pub(crate) struct Authorization {
-    /// The first that allows decides; RBAC where there is none.
+    /// The modes, of which the first that allows decides; RBAC if there is none.
     modes: Vec<AuthorizationMode>,
     rules: RwLock<Option<Arc<AccessRules>>>,
     nodes: Nodes,
 }
 
-/// Who decides what a user may do, as `--authorization-mode` of kube-apiserver says it.
+/// A way to authorize, as in kube-apiserver's `--authorization-mode`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AuthorizationMode {
-    /// The roles and bindings that are stored.
+    /// Allows what stored roles and bindings grant.
     #[default]
     Rbac,
-    /// Everybody may do everything.
+    /// Allows everything to everybody.
     AlwaysAllow,
-    /// Kubelets may do what their nodes need: read what their pods use, and keep their own objects.
+    /// Allows kubelets what their nodes need: to read what their pods use, and to maintain their own objects.
     Node,
 }
 
-/// No role of a user's can have this name.
+/// A name that no stored role can have.
 const EVERYTHING: &str = "/";
 
-/// The rule of everybody, beside those that are stored.
+/// Returns rules that allow everything to everybody, beside the stored ones.
 fn everything() -> AccessRules {
     let mut rules = AccessRules::default();
     let all = json!(["*"]);
@@ -80,7 +80,7 @@ impl Authorization {
         Self { modes, ..Self::default() }
     }
 
-    /// The same for another cluster, whose rules are read anew unless these are `current`.
+    /// Copies the state for another cluster; the rules are read anew unless they are `current`.
     pub(crate) fn fork(&self, current: bool) -> Self {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         Self {
@@ -90,7 +90,7 @@ impl Authorization {
         }
     }
 
-    /// Has the rules read anew.
+    /// Drops the rules, which are read again when needed.
     pub(crate) fn forget(&self) {
         *self.rules.write().unwrap_or_else(PoisonError::into_inner) = None;
         self.nodes.forget();
@@ -102,19 +102,19 @@ impl Authorization {
         let Some((_, kind)) = STORED.iter().find(|(stored, _)| **stored == *key.resource) else { return };
         let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         let Some(rules) = known.as_mut().map(Arc::make_mut) else { return };
-        // Looked up while this is held: of several changes the last one is what stays.
+        // Read under the lock, so that of concurrent changes the last one stays.
         match objects.latest_object(key) {
             Some(stored) => rules.insert(&stored.object),
             None => rules.remove(kind, &key.namespace, &key.name),
         }
     }
 
-    /// The roles and bindings that are stored now.
+    /// Returns the rules of the stored roles and bindings.
     pub(crate) fn rules(&self, objects: &dyn Objects) -> Arc<AccessRules> {
         if let Some(rules) = &*self.rules.read().unwrap_or_else(PoisonError::into_inner) {
             return Arc::clone(rules);
         }
-        // Held while reading, so that a change in between is not overwritten by what it replaced.
+        // The lock is held while reading, so that a concurrent change is not overwritten by an older state.
         let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         let is_open = self.modes.contains(&AuthorizationMode::AlwaysAllow);
         let mut rules = if is_open { everything() } else { AccessRules::default() };
@@ -129,7 +129,7 @@ impl Authorization {
         rules
     }
 
-    /// Whether `user` may do it, and why. A review may ask about a user of no group that a binding names.
+    /// Returns whether `user` may do what `attributes` describe, and why. In a review the user may be in no known group.
     pub(crate) fn access(
         &self,
         objects: &dyn Objects,
@@ -157,14 +157,14 @@ impl Authorization {
         Access { allowed: false, reason: reasons.join("\n") }
     }
 
-    /// Why not all that a user may do can be told; none where it can.
+    /// Returns why the rules of the user cannot be listed completely; None if they can.
     pub(crate) fn untold(&self, user: &UserInfo) -> Option<&'static str> {
         let is_node = || node_of(&user.username, &user.groups).is_some();
         (self.modes.contains(&AuthorizationMode::Node) && is_node())
             .then_some("node authorizer does not support user rule resolution")
     }
 
-    /// How many rules an answer about `user` may have to look at: in the namespace of a request, or in all of them.
+    /// Estimates the number of rules to evaluate for `user`, in the namespace of a request or in all.
     pub(crate) fn effort(
         &self,
         objects: &dyn Objects,
@@ -186,10 +186,10 @@ impl Authorization {
     }
 }
 
-/// What comes of an answer.
+/// Turns a decision into a result.
 ///
 /// # Errors
-/// 403 in the words that every client knows.
+/// 403 with kube-apiserver's message.
 pub(crate) fn allowed(
     access: &Access,
     user: &Identity,
@@ -198,7 +198,7 @@ pub(crate) fn allowed(
     if access.allowed { Ok(()) } else { Err(refused(user, attributes, &access.reason)) }
 }
 
-/// The refusal of what `user` may not do.
+/// Builds the 403 with kube-apiserver's message.
 pub(crate) fn refused(user: &Identity, attributes: &AccessAttributes, reason: &str) -> Refusal {
     let user = go::quote(&user.username);
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
@@ -222,7 +222,7 @@ pub(crate) fn refused(user: &Identity, attributes: &AccessAttributes, reason: &s
     }
 }
 
-/// A question about one resource, without selectors.
+/// Builds access attributes for one resource, without selectors.
 pub(crate) fn resource_access(verb: &str, group: &str, resource: &str, name: &str) -> AccessAttributes {
     AccessAttributes::Resource {
         verb: verb.to_owned(),

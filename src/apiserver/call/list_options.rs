@@ -1,4 +1,4 @@
-//! The options of lists, watches and deletions of collections.
+//! Parses the options of lists, watches and deletions of collections.
 
 use admit_apimachinery::selector::{LabelSelector, field_terms};
 
@@ -29,7 +29,7 @@ pub(crate) struct ListOptions {
 
 impl ListOptions {
     /// # Errors
-    /// 400 for numbers that are none and for selectors that cannot be read, 422 for members that exclude one another.
+    /// 400 for invalid numbers and selectors, 422 for options that exclude one another.
     pub(crate) fn parse(query: &Query, watch: bool) -> Result<Self, Refusal> {
         let timeout = query.integer("timeoutSeconds")?;
         let limit = query.integer("limit")?.unwrap_or(0);
@@ -54,7 +54,7 @@ impl ListOptions {
         if causes.is_empty() { Ok(options) } else { Err(invalid_options("ListOptions", causes)) }
     }
 
-    /// Whether the selectors can be read: which fields a resource has is asked after all options.
+    /// Checks the syntax of the selectors; whether the resource supports their fields is checked after all options.
     fn check_selectors(&self) -> Result<(), Refusal> {
         let refused = |why: String| Refusal::bad_request(why);
         LabelSelector::parse(&self.label_selector).map_err(|error| refused(error.to_string()))?;
@@ -62,7 +62,7 @@ impl ListOptions {
         Ok(())
     }
 
-    /// Whether the request asks for a watch.
+    /// Returns whether the request asks for a watch.
     #[must_use]
     pub(crate) fn wants_watch(query: &Query) -> bool {
         query.flag("watch").unwrap_or(false)

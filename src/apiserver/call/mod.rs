@@ -1,5 +1,5 @@
-//! One request to a resource: what it is about, who makes it, and the options of its query. HTTP makes it, the verbs of
-//! the registry carry it out, and admission and authorization decide about it.
+//! Represents one request to a resource: its target, its user, and its query options. The HTTP layer builds it, the
+//! registry carries it out, and admission and authorization decide about it.
 
 mod list_options;
 mod options;
@@ -20,24 +20,24 @@ use crate::served::{CustomVersion, ScalePaths};
 use crate::store::Key;
 use crate::warning::Warnings;
 
-/// One request, as far as admission, authorization and the verbs need to know it.
+/// One request, with what admission, authorization and the verbs need to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub info: Arc<ResourceInfo>,
-    /// The CRD's version that serves this, for custom resources.
+    /// The served version of the CRD, for custom resources.
     pub custom: Option<Arc<CustomVersion>>,
     /// Empty for cluster scope, and for lists across namespaces.
     pub namespace: String,
     pub subresource: Option<Subresource>,
     pub identity: Identity,
     pub warnings: Warnings,
-    /// The empty lists and maps of the object that was sent.
+    /// The lists and maps that were empty in the object as sent.
     pub(crate) emptied: Emptied,
     /// The conversions that were made for the request.
     pub(crate) conversions: Conversions,
-    /// The clock for times that are written into objects.
+    /// The clock for timestamps in objects.
     pub clock: Clock,
-    /// Whether the request that this is a part of has already passed admission.
+    /// Whether this is part of a request that has already passed admission.
     pub admitted: bool,
 }
 
@@ -50,12 +50,12 @@ impl Call {
         }
     }
 
-    /// The same call to another subresource, or to the resource itself.
+    /// Returns the call for another subresource, or for the resource itself.
     pub(crate) fn on(&self, subresource: Option<Subresource>) -> Self {
         Self { subresource, ..self.clone() }
     }
 
-    /// The same caller, about another resource.
+    /// Returns a call of the same user for another resource.
     pub(crate) fn about(&self, info: &Arc<ResourceInfo>, namespace: &str) -> Self {
         Self {
             info: Arc::clone(info),
@@ -71,17 +71,17 @@ impl Call {
         }
     }
 
-    /// A part of a request that was let in.
+    /// Marks the call as part of a request that has passed admission.
     pub(crate) fn admitted(self) -> Self {
         Self { admitted: true, ..self }
     }
 
-    /// The webhook by which versions of the kind differ in more than their name.
+    /// Returns the webhook that converts the kind's versions, if there is one.
     pub(crate) fn converter(&self) -> Option<&Arc<Webhook>> {
         self.custom.as_ref()?.converter.as_ref()
     }
 
-    /// The paths behind the scale, when the call is about one.
+    /// Returns the paths of the scale's fields, if the call is for the scale subresource.
     pub(crate) fn scale(&self) -> Option<&ScalePaths> {
         match (self.subresource, &self.custom) {
             (Some(Subresource::Scale), Some(custom)) => custom.scale.as_ref(),

@@ -1,4 +1,4 @@
-//! Query parameters, decoded and validated as `meta/v1` option objects, with Kubernetes' error messages.
+//! Decodes query parameters, and validates them as `meta/v1` option objects, with Kubernetes' error messages.
 
 use std::num::{IntErrorKind, ParseIntError};
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::status::{Cause, Refusal};
 
-/// The decoded pairs of a query; the first of several equal names counts.
+/// The decoded parameters of a query; of equal names the first counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Tolerates what clients send: empty pairs, a second `?`, broken escapes (left out, as Go's parser does).
+    /// Parses a query; tolerates empty pairs, a second `?`, and invalid escapes (skipped, as by Go's parser).
     #[must_use]
     pub(crate) fn parse(raw: &str) -> Self {
         let pairs = raw.trim_start_matches('?').split('&').filter(|pair| !pair.is_empty());
@@ -32,8 +32,8 @@ impl Query {
         self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
     }
 
-    /// `0` and `false`, in upper or lower case, are false; anything else is true, a name without a value as well. None
-    /// where it is absent.
+    /// Returns a boolean parameter: `0` and `false`, in any case, are false; anything else is true, also an empty value.
+    /// None if it is absent.
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         self.get(name).map(|text| text != "0" && !text.eq_ignore_ascii_case("false"))
     }
@@ -57,7 +57,7 @@ fn pair(text: &str) -> Option<(String, String)> {
     Some((unescape(key)?, unescape(value)?))
 }
 
-/// Undoes percent-encoding, and `+` for a blank; None for a broken escape.
+/// Decodes percent-encoding, and `+` as a blank; None for an invalid escape.
 #[must_use]
 pub(crate) fn unescape(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
@@ -84,10 +84,10 @@ pub(crate) enum FieldValidation {
     Strict,
 }
 
-/// `CreateOptions`, `UpdateOptions` and `PatchOptions`.
+/// The parsed `CreateOptions`, `UpdateOptions` or `PatchOptions`.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteOptions {
-    /// `CreateOptions`…: what refusals and admission reviews call them.
+    /// The kind of the options (`CreateOptions`…), for refusals and admission reviews.
     pub kind: &'static str,
     pub dry_run: bool,
     pub field_manager: String,
@@ -101,7 +101,7 @@ pub(crate) struct WriteOptions {
 }
 
 impl WriteOptions {
-    /// The options of the server's own writes.
+    /// Returns the options of the server's own writes.
     #[must_use]
     pub(crate) fn own() -> Self {
         Self {
@@ -115,22 +115,22 @@ impl WriteOptions {
         }
     }
 
-    /// The same by a part of the server that says who it is.
+    /// Returns the same with a field manager for a part of the server.
     #[must_use]
     pub(crate) fn of(manager: &str) -> Self {
         Self { manager: manager.to_owned(), ..Self::own() }
     }
 
     /// # Errors
-    /// 422 for values that are none of the supported ones.
+    /// 422 for unsupported values.
     pub(crate) fn parse(kind: &'static str, query: &Query, user_agent: &str) -> Result<Self, Refusal> {
         Self::checked(kind, query, user_agent, Vec::new())
     }
 
-    /// The options of a patch; only those of an apply patch may name `force`, and they have to name the manager.
+    /// Parses the options of a patch; only an apply patch may set `force`, and it must set the field manager.
     ///
     /// # Errors
-    /// 422 for values that are none of the supported ones.
+    /// 422 for unsupported values.
     pub(crate) fn parse_patch(query: &Query, user_agent: &str, apply: bool) -> Result<Self, Refusal> {
         let mut causes = Vec::new();
         if apply && query.text("fieldManager").is_empty() {
@@ -185,7 +185,7 @@ impl WriteOptions {
         }
     }
 
-    /// The options as an admission review carries them.
+    /// Returns the options as an admission review carries them.
     #[must_use]
     pub(crate) fn to_value(&self) -> Value {
         let mut options = json!({"kind": self.kind, "apiVersion": "meta.k8s.io/v1"});
@@ -202,10 +202,10 @@ impl WriteOptions {
     }
 }
 
-/// The longest name of a manager, in bytes.
+/// The longest field manager, in bytes.
 const MANAGER_LIMIT: usize = 128;
 
-/// What stands before the first slash of a `User-Agent`, printable and no longer than a manager's name may be.
+/// Returns the `User-Agent` up to the first slash, printable and cut to the longest field manager.
 fn client_name(user_agent: &str) -> String {
     let mut name = String::new();
     let product = user_agent.split('/').next().unwrap_or_default();
@@ -256,7 +256,7 @@ impl DeleteOptions {
     /// Parses the options from the body if there is one, otherwise from the query.
     ///
     /// # Errors
-    /// 400 for a body of another kind, 422 for values that are none of the supported ones.
+    /// 400 for a body of another kind, 422 for unsupported values.
     pub(crate) fn parse(query: &Query, body: Option<Value>) -> Result<Self, Refusal> {
         let raw = match body {
             Some(body) => body,
@@ -350,10 +350,10 @@ fn propagation(raw: &Value, causes: &mut Vec<Cause>) -> Option<Propagation> {
     }
 }
 
-/// What `export` asked for is no longer done.
+/// Refuses `export`, which is no longer supported.
 ///
 /// # Errors
-/// 400 for a read that asks for it.
+/// 400 for a read that sets it.
 pub(crate) fn check_export(query: &Query) -> Result<(), Refusal> {
     match query.flag("export") {
         Some(true) => {

@@ -18,19 +18,19 @@ use super::service::{self, Place};
 use super::{Callee, trust};
 use crate::objects::Objects;
 
-/// An AdmissionReview with a refusal is small, and questions about conversion are smaller than this by half; more is no answer.
-/// kube-apiserver reads on without an end.
+/// The size limit of a response: an AdmissionReview is small, and a conversion review is at most half as large.
+/// kube-apiserver has no limit.
 const ANSWER_LIMIT: usize = 16 << 20;
 
-/// Sends `body` and answers the body of a success. How long that may take is left to the caller.
+/// Sends `body` and returns the body of a successful response. The caller sets the timeout.
 ///
 /// # Errors
-/// Everything else, in the words of kube-apiserver's client.
+/// Any failure, with the message of kube-apiserver's client.
 pub(crate) async fn post(objects: &dyn Objects, callee: &Callee, body: Bytes) -> Result<Bytes, CalloutError> {
     let url = callee.url();
     let answer = match exchanged(objects, callee, &url, body).await {
         Ok(answer) => answer,
-        // The head of an answer had come.
+        // The head of the response had arrived.
         Err(why @ NotSent::Answer(_)) => return Err(CalloutError::BrokenOff(Box::new(why))),
         Err(why) => return Err(CalloutError::NotSent { url, why: Box::new(why) }),
     };
@@ -41,7 +41,7 @@ pub(crate) async fn post(objects: &dyn Objects, callee: &Callee, body: Bytes) ->
     }
 }
 
-/// Whatever the webhook answers.
+/// Connects, sends the request and returns the response, whatever its status.
 async fn exchanged(
     objects: &dyn Objects,
     callee: &Callee,
@@ -79,12 +79,12 @@ async fn exchanged(
     tokio::pin!(connection, exchange);
     tokio::select! {
         answer = &mut exchange => answer,
-        // The connection may end before the answer is taken out of it.
+        // The connection may end before its response is read from the buffer.
         _ = &mut connection => exchange.await,
     }
 }
 
-/// Of several addresses of a name the first that takes the connection; if none does, the first tells why.
+/// Connects to the first address of a host that accepts; if none does, returns the error of the first.
 async fn connect(Place { host, port }: Place) -> Result<TcpStream, NotSent> {
     let found: Vec<_> = tokio::net::lookup_host((host.as_str(), port)).await.into_iter().flatten().collect();
     let mut failed = NotSent::UnknownHost(host);

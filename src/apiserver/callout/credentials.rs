@@ -1,4 +1,4 @@
-//! By what a backend of a kubeconfig knows this server, and by which name it is known.
+//! Holds the credentials that this server presents to a backend, and the name that the backend's certificate must have.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, ConfigBuilder};
 
-/// Credentials that nobody can be shown.
+/// Says why credentials cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CredentialsError {
     #[error("client certificate: {0}")]
@@ -18,24 +18,24 @@ pub(crate) enum CredentialsError {
     Pair(#[from] rustls::Error),
 }
 
-/// Empty where there is none of it.
+/// Credentials for a backend; unset parts are empty.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct Credentials {
-    /// With its chain, PEM.
+    /// The client certificate with its chain, PEM.
     pub(crate) certificate: String,
-    /// PEM.
+    /// The private key, PEM.
     pub(crate) key: String,
-    /// The header of this name.
+    /// The `Authorization` header.
     pub(crate) authorization: String,
-    /// In the backend's certificate, where it is not that of its address.
+    /// The name in the backend's certificate, if it is not that of its address.
     pub(crate) server_name: String,
 }
 
 impl Credentials {
-    /// How to connect with them.
+    /// Adds the client certificate to a TLS configuration.
     ///
     /// # Errors
-    /// What of them cannot be read.
+    /// If the certificate or key is invalid.
     pub(super) fn shown(
         &self,
         config: ConfigBuilder<ClientConfig, WantsClientCert>,

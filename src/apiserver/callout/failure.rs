@@ -1,4 +1,4 @@
-//! Error messages for failed calls (connections, certificates, error responses), in the words of Go's HTTP client and
+//! Builds the error messages of failed calls (connections, certificates, error responses), in the words of Go's HTTP client and
 //! client-go.
 
 use std::io;
@@ -15,10 +15,10 @@ use thiserror::Error;
 use super::service::Unresolved;
 use super::trust::TrustError;
 
-/// Of an answer that is no Status, so much is shown.
+/// How many bytes of a response that is not a Status are shown.
 const SHOWN: usize = 2048;
 
-/// Why a webhook gave no answer that can be used.
+/// Says why a webhook gave no usable response.
 #[derive(Debug, Error)]
 pub(crate) enum CalloutError {
     #[error("Post \"{url}\": {why}")]
@@ -27,13 +27,13 @@ pub(crate) enum CalloutError {
     BrokenOff(Box<NotSent>),
     #[error("Post \"{url}\": context deadline exceeded")]
     TimedOut { url: String },
-    /// Its status is no success, or it is empty: why, in the words of client-go.
+    /// The status is not a success, or the body is empty; the reason is in the words of client-go.
     #[error("{why}")]
     Unsuccessful { status: u16, why: String },
 }
 
 impl CalloutError {
-    /// Whether the same question may be answered soon: client-go asks again then.
+    /// Returns whether a retry may succeed, as client-go decides it.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::TimedOut { .. } => false,
@@ -53,7 +53,7 @@ impl CalloutError {
     }
 }
 
-/// What failed before there was an answer.
+/// Says what failed before there was a response.
 #[derive(Debug, Error)]
 pub(crate) enum NotSent {
     #[error("invalid URL: {0}")]
@@ -78,9 +78,9 @@ pub(crate) enum NotSent {
     Answer(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-/// Why only a part of the answer came.
+/// Describes why the response ended early.
 fn broken_off(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String {
-    // The client says that the connection ended, and Go that the text did.
+    // The client reports that the connection ended, Go that the text did.
     let ended = error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_incomplete_message)
         || error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_body_write_aborted)
         || error.to_string() == "error reading a body from connection";
@@ -88,7 +88,7 @@ fn broken_off(error: &(dyn std::error::Error + Send + Sync + 'static)) -> String
     format!("unexpected error when reading response body. Please retry. Original error: {why}")
 }
 
-/// Why no connection to `at` was made.
+/// Describes why the connection to `at` failed.
 fn dialled(at: &SocketAddr, error: &io::Error) -> String {
     let why = match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
@@ -100,7 +100,7 @@ fn dialled(at: &SocketAddr, error: &io::Error) -> String {
     format!("dial tcp {at}: connect: {why}")
 }
 
-/// Why the connection to `host` is not to be trusted.
+/// Describes why the TLS connection to `host` failed.
 fn unsecured(host: &str, error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return "EOF".to_owned();
@@ -136,7 +136,7 @@ fn unverified(host: &str, why: &CertificateError) -> Option<String> {
     }
 }
 
-/// `presented` are names as the verifier shows them: `DnsName("a")`, `IpAddress(127.0.0.1)`.
+/// Describes a name mismatch; `presented` are names as the verifier shows them: `DnsName("a")`, `IpAddress(127.0.0.1)`.
 fn misnamed(host: &str, presented: &[String]) -> String {
     let of = |kind: &str| {
         let names = presented.iter().filter_map(|name| name.strip_prefix(kind)?.strip_suffix(')'));
@@ -152,7 +152,7 @@ fn misnamed(host: &str, presented: &[String]) -> String {
     }
 }
 
-/// Why an answer of this status is none; nothing of one that is a success and has content.
+/// Describes why a response is a failure; None if it is a success with content.
 pub(super) fn unsuccessful(status: StatusCode, content_type: Option<&str>, body: &[u8]) -> Option<String> {
     if (200..=206).contains(&status.as_u16()) {
         let kind = content_type.unwrap_or("application/json");
@@ -160,7 +160,7 @@ pub(super) fn unsuccessful(status: StatusCode, content_type: Option<&str>, body:
             format!("0-length response with status code: {} and content type: {kind}", status.as_u16())
         });
     }
-    // A Status tells more than the code does.
+    // A Status says more than the code.
     let told = serde_json::from_slice::<Value>(body).ok().filter(|told| {
         told.get("kind").is_some_and(|kind| kind == "Status")
             && told.get("apiVersion").is_some_and(|version| version == "v1")

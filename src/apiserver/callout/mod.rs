@@ -29,26 +29,26 @@ pub(crate) struct Callee {
 }
 
 impl Callee {
-    /// `bundle` is in base64, as it is stored.
+    /// Creates a callee; `bundle` is in base64, as it is stored.
     pub(crate) fn new(client: Client, bundle: &str, timeout: Duration) -> Self {
         let ca_bundle = go::json::bytes(bundle).unwrap_or_default();
         Self { client, ca_bundle, timeout, credentials: Credentials::default() }
     }
 
-    /// Whether its authorities and credentials can be read.
+    /// Checks that its CA bundle and credentials can be read.
     ///
     /// # Errors
-    /// What cannot be.
+    /// If one of them is invalid.
     pub(crate) fn check(&self) -> Result<(), TrustError> {
         trust::client_config(&self.ca_bundle, &self.credentials).map(drop)
     }
 
-    /// The URL as error messages name it.
+    /// Returns the URL as error messages name it.
     pub(crate) fn url(&self) -> String {
         let (origin, path) = match &self.client {
             Client::Url(text) => match url::parse(text) {
                 Ok(url) => (format!("{}://{}", url.scheme, url.host()), url.escaped_path()),
-                // Validation lets none in.
+                // Validation refuses such URLs.
                 Err(_) => (text.clone(), String::new()),
             },
             Client::Service(Service { namespace, name, port, path }) => {
@@ -58,21 +58,21 @@ impl Callee {
         format!("{origin}{}?timeout={}s", joined(&path), self.timeout.as_secs())
     }
 
-    /// The error for a call that took too long.
+    /// Returns the error for a call that took too long.
     pub(crate) fn timed_out(&self) -> CalloutError {
         CalloutError::TimedOut { url: self.url() }
     }
 }
 
-/// Whether credentials can be read.
+/// Checks that credentials can be read.
 ///
 /// # Errors
-/// What of them cannot be.
+/// If one of them is invalid.
 pub(crate) fn check(credentials: &Credentials) -> Result<(), TrustError> {
     trust::client_config(&[], credentials).map(drop)
 }
 
-/// The path as client-go joins it: from one root, without empty segments, `.` and `..`, and without a slash at its end.
+/// Normalizes a path as client-go does: one leading slash, without empty segments, `.`, `..` and trailing slash.
 fn joined(path: &str) -> String {
     let mut segments = Vec::new();
     for segment in path.split('/') {

@@ -1,9 +1,9 @@
 //! Resolves the Service that a webhook names to an address, from the stored Services and EndpointSlices.
 //!
-//! Cluster IPs are not forwarded here. A Service is therefore reached at one of its ready endpoints, which is how
-//! kube-apiserver finds it with `--enable-aggregator-routing`; and one of type ExternalName at its name, as without
-//! that option. Endpoints are what the store says: this server runs no pods, and creates no endpoints from selectors.
-//! Connecting is left to the client.
+//! Cluster IPs are not forwarded here. A Service is therefore called at one of its ready endpoints, as kube-apiserver
+//! does with `--enable-aggregator-routing`; and one of type ExternalName at its name, as without
+//! that option. Endpoints are read from the store: this server runs no pods, and creates no endpoints from selectors.
+//! The client makes the connection.
 
 use admit_apimachinery::go;
 use admit_apimachinery::pointer::{items, text};
@@ -15,17 +15,17 @@ use crate::object;
 use crate::objects::Objects;
 use crate::store::{Kept, Key, Stored};
 
-/// By this label an EndpointSlice tells whose it is.
+/// The label by which an EndpointSlice names its Service.
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
-/// What to connect to: a name or an IP address, and a port.
+/// The target of a connection: a name or an IP address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) host: String,
     pub(super) port: u16,
 }
 
-/// Why there is nothing to connect to, in the words of kube-apiserver.
+/// Says why a Service cannot be resolved, in the words of kube-apiserver.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(crate) enum Unresolved {
     #[error("service {} not found", go::quote(.0))]
@@ -38,7 +38,7 @@ pub(crate) enum Unresolved {
     NoEndpoints(String),
 }
 
-/// Where `wanted` is. Of several endpoints `draw`, any number, chooses one.
+/// Returns the address of the Service `wanted`. Of several endpoints the number `draw` selects one.
 pub(super) fn locate(objects: &dyn Objects, wanted: &Service, draw: u64) -> Result<Place, Unresolved> {
     let Service { name, namespace, port, .. } = wanted;
     let Some(service) = stored(objects, namespace, name) else {
@@ -47,7 +47,7 @@ pub(super) fn locate(objects: &dyn Objects, wanted: &Service, draw: u64) -> Resu
     let spec = service.object.get("spec").unwrap_or(&Value::Null);
     let no_port = || Unresolved::NoPort { service: name.clone(), port: *port };
     match text(spec, "/type") {
-        // The port is the webhook's: such a Service need not list any.
+        // The port is that of the webhook: such a Service need not list ports.
         "ExternalName" => {
             let port = u16::try_from(*port).map_err(|_| no_port())?;
             Ok(Place { host: text(spec, "/externalName").to_owned(), port })
@@ -69,7 +69,7 @@ struct Endpoint {
     place: Place,
 }
 
-/// One of the endpoints: of those of the Service's first IP family, if there are any.
+/// Selects one of the endpoints, preferably of the Service's first IP family.
 fn chosen(endpoints: &[Endpoint], family: Option<&str>, draw: u64) -> Option<Place> {
     let of_family = |endpoint: &&Endpoint| Some(endpoint.address_type.as_str()) == family;
     let first: Vec<&Endpoint> = endpoints.iter().filter(of_family).collect();
@@ -78,7 +78,7 @@ fn chosen(endpoints: &[Endpoint], family: Option<&str>, draw: u64) -> Option<Pla
     candidates.get(usize::try_from(at).ok()?).map(|endpoint| endpoint.place.clone())
 }
 
-/// The ready endpoints at the port of this name, which slices repeat from the Service: the number is that of the pods.
+/// Returns the ready endpoints at the port of this name; EndpointSlices hold the port number of the pods.
 fn endpoints(objects: &dyn Objects, (namespace, service): (&str, &str), port: &str) -> Vec<Endpoint> {
     let mut endpoints = Vec::new();
     let mut collect = |kept: &Kept| {
@@ -95,7 +95,7 @@ fn endpoints(objects: &dyn Objects, (namespace, service): (&str, &str), port: &s
     endpoints
 }
 
-/// An endpoint that says nothing of its readiness is ready, and of its addresses only the first counts.
+/// Returns the ready endpoints of a slice: missing readiness means ready, and only the first address counts.
 fn ready<'s>(slice: &'s Value, port: &str) -> impl Iterator<Item = Endpoint> + 's {
     let number =
         |listed: &Value| listed.get("port").and_then(Value::as_u64).and_then(|port| port.try_into().ok());

@@ -1,7 +1,7 @@
-//! Verifies the certificate of a webhook: it must be signed by an authority of the `caBundle`, or be in the bundle
-//! itself, as in Go, whoever signed it. Test harnesses hand out the serving certificate alone, signed by an authority that
-//! nobody keeps; and others are authorities as well (`openssl req -x509` makes them so). The verifier alone would accept
-//! neither.
+//! Verifies the certificate of a webhook: as in Go, it must be signed by an authority of the `caBundle`, or be in the
+//! bundle itself, whoever signed it. Test harnesses may provide only the serving certificate, without its authority,
+//! or one that is also a CA certificate (`openssl req -x509` generates such). The webpki verifier alone refuses
+//! both.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use webpki::EndEntityCert;
 use super::credentials::{Credentials, CredentialsError};
 use crate::certificate::is_about_issuer;
 
-/// Why a `caBundle` cannot be used.
+/// Says why a `caBundle` cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TrustError {
     #[error("caBundle: {0}")]
@@ -34,10 +34,10 @@ pub(crate) enum TrustError {
     Config(#[from] Error),
 }
 
-/// How to connect to a webhook with this bundle, PEM. With an empty one nobody is trusted.
+/// Builds the TLS configuration for a webhook with this bundle, PEM. With an empty bundle no certificate is trusted.
 ///
 /// # Errors
-/// A bundle that cannot be read.
+/// If the bundle or the credentials are invalid.
 pub(super) fn client_config(bundle: &[u8], credentials: &Credentials) -> Result<ClientConfig, TrustError> {
     let bundle = CertificateDer::pem_slice_iter(bundle).collect::<Result<Vec<_>, _>>()?;
     let mut roots = RootCertStore::empty();
@@ -77,7 +77,7 @@ impl Bundled {
         Ok(Self { by_authorities, authorities, bundle })
     }
 
-    /// Whether the issuer that the certificate names, other than itself, is in the bundle.
+    /// Returns whether the certificate's issuer is in the bundle and is not the certificate's own subject.
     fn may_have_signed(&self, certificate: &CertificateDer<'_>) -> bool {
         let Ok(certificate) = EndEntityCert::try_from(certificate) else { return false };
         let is_issuer = |anchor: &TrustAnchor<'_>| anchor.subject.as_ref() == certificate.issuer();
@@ -102,7 +102,7 @@ impl ServerCertVerifier for Bundled {
             now,
         );
         match verified {
-            // Told only of certificates that are valid at this time.
+            // The verifier reports this error only for certificates that are valid at this time.
             Err(error) if is_about_issuer(&error) && self.bundle.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -137,7 +137,7 @@ impl ServerCertVerifier for Bundled {
     }
 }
 
-/// Whether the certificate was refused for being that of an authority.
+/// Returns whether the certificate was refused for being a CA certificate.
 fn is_of_authority(error: &Error) -> bool {
     let Error::InvalidCertificate(CertificateError::Other(OtherError(why))) = error else { return false };
     why.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)

@@ -1,5 +1,5 @@
-//! Client certificates of X.509's first version, which have no extensions: `openssl x509 -req` makes them where it is given no
-//! file of extensions. Go knows them as it knows others, and webpki reads none.
+//! Verifies client certificates of X.509 version 1, which have no extensions: `openssl x509 -req` generates them without
+//! an extensions file. Go accepts them like others; webpki cannot read them.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, 
 use webpki::RawPublicKeyEntity;
 use x509_parser::prelude::{ASN1Time, FromDer as _, X509Certificate, X509Version};
 
-/// A verifier that leaves all but certificates of the first version to another.
+/// Verifies version 1 certificates, and leaves all others to another verifier.
 #[derive(Debug)]
 pub(super) struct AnyVersion {
     pub(super) others: Arc<dyn ClientCertVerifier>,
@@ -19,7 +19,7 @@ pub(super) struct AnyVersion {
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// The certificate, if it is of the first version.
+/// Parses the certificate if it is of version 1.
 fn first_version<'c>(certificate: &'c CertificateDer<'_>) -> Option<X509Certificate<'c>> {
     let (rest, certificate) = X509Certificate::from_der(certificate).ok()?;
     (rest.is_empty() && certificate.version() == X509Version::V1).then_some(certificate)
@@ -29,7 +29,7 @@ fn key_of(certificate: &X509Certificate<'_>) -> SubjectPublicKeyInfoDer<'static>
     SubjectPublicKeyInfoDer::from(certificate.public_key().raw.to_vec())
 }
 
-/// Whether the key of `owner` has made the signature, by one of the algorithms.
+/// Returns whether the key of `owner` made the signature, by one of the algorithms.
 fn has_signed<'a>(
     owner: &X509Certificate<'_>,
     algorithms: impl IntoIterator<Item = &'a &'static dyn SignatureVerificationAlgorithm>,

@@ -1,4 +1,4 @@
-//! Reads the user from a client certificate: its subject's common name, and its organizations as groups; and verifies
+//! Reads the user from a client certificate (its subject's common name, and its organizations as groups), and verifies
 //! client certificates as Go does.
 
 mod clients;
@@ -13,10 +13,10 @@ use crate::identity::Identity;
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
-/// Whether a certificate was refused because of who signed it. Go asks that of no certificate that is itself among those
-/// that are trusted.
+/// Returns whether a certificate was refused because of its issuer. Go does not check the issuer of a certificate that
+/// is itself trusted.
 ///
-/// The verifier looks at time and usage first: for other reasons it would have told those.
+/// The verifier checks time and usage first, so such an error implies that those are valid.
 pub(crate) fn is_about_issuer(error: &Error) -> bool {
     let Error::InvalidCertificate(why) = error else { return false };
     match why {
@@ -29,13 +29,13 @@ pub(crate) fn is_about_issuer(error: &Error) -> bool {
     }
 }
 
-/// The user of a certificate; none when it cannot be parsed or has no common name.
+/// Returns the user of a certificate; None if it cannot be parsed or has no common name.
 pub(crate) fn identity(der: &[u8]) -> Option<Identity> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let subject = certificate.subject();
     let text =
         |name: &AttributeTypeAndValue<'_>| String::from_utf8_lossy(name.attr_value().data).into_owned();
-    // Of several, upstream takes the last: Go fills one field in the order of the subject.
+    // Of several, the last counts, as upstream: Go overwrites one field in the order of the subject.
     let common_name = subject.iter_common_name().last().map(text)?;
     let mut identity = Identity::new(common_name, subject.iter_organization().map(text));
     let id = format!("X509SHA256={}", digest::sha256_hex(der));

@@ -1,7 +1,7 @@
-//! Validates the response of a conversion webhook: it must have the same uid, and as many objects in the same order,
-//! each of the same kind, name, namespace and uid, in the version that was asked for.
+//! Validates the response of a conversion webhook: it must have the request's uid, and as many objects in the same order,
+//! each of the same kind, name, namespace and uid, in the requested version.
 //!
-//! Errors have upstream's words, without the part that names the webhook.
+//! Error messages are upstream's, without the part that names the webhook.
 
 use admit_apimachinery::go;
 use admit_policy::json;
@@ -12,10 +12,10 @@ use super::restore::restored;
 use super::{ReviewVersion, version_of};
 use crate::object;
 
-/// Why an answer is no review of a conversion that succeeded, in kube-apiserver's words.
+/// Says why a response is not a successful ConversionReview, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 enum Unanswered {
-    /// It is a review of the other version.
+    /// The response is a ConversionReview of the other version.
     #[error("converting ({found}.ConversionReview) to ({expected}.ConversionReview): unknown conversion")]
     OtherVersion { found: String, expected: String },
     #[error(
@@ -24,7 +24,7 @@ enum Unanswered {
         go::quote(.api_version)
     )]
     OtherKind { kind: String, api_version: String },
-    /// It does not say its type.
+    /// The response has no apiVersion or kind.
     #[error("expected webhook response of {expected}, Kind=ConversionReview, got {found}, Kind={kind}")]
     Untyped { expected: &'static str, found: String, kind: String },
     #[error("no response provided")]
@@ -33,14 +33,14 @@ enum Unanswered {
     OtherUid { expected: String, found: String },
     #[error("response.result.status was '{0}', not 'Success'")]
     Failed(String),
-    /// In the words of the webhook.
+    /// The conversion failed, with the webhook's message.
     #[error("{0}")]
     Refused(String),
     #[error("response.convertedObjects is no list")]
     NoList,
 }
 
-/// What an answer is an answer to.
+/// The request that a response is validated against.
 pub(super) struct Expected<'q> {
     pub(super) version: ReviewVersion,
     pub(super) uid: &'q str,
@@ -49,10 +49,10 @@ pub(super) struct Expected<'q> {
 }
 
 impl Expected<'_> {
-    /// The converted objects, with the metadata that they had but for labels and annotations.
+    /// Returns the converted objects, with their original metadata except labels and annotations.
     ///
     /// # Errors
-    /// What of it cannot be believed.
+    /// The kind of failure for metrics, and the message.
     pub(super) fn read(&self, body: &[u8]) -> Result<Vec<Value>, (Failure, String)> {
         let review = json::parse(body)
             .map_err(|error| {
@@ -70,7 +70,7 @@ impl Expected<'_> {
         places.map(|(at, (converted, original))| self.accepted(at, converted, original)).collect()
     }
 
-    /// Whether it is a review at all: what says nothing of its type is taken for the type that is expected.
+    /// Checks kind and version; missing ones are taken as expected.
     fn decoded(&self, review: &Value) -> Result<(), Unanswered> {
         let (kind, api_version) = (object::kind(review), version_of(review));
         let expected = self.version.api_version();
@@ -119,11 +119,11 @@ impl Expected<'_> {
         }
     }
 
-    /// `converted` in the place of `original`.
+    /// Validates `converted` and restores the metadata of `original`.
     fn accepted(&self, at: usize, converted: Value, original: &Value) -> Result<Value, (Failure, String)> {
         let wrong = |why: String| (Failure::InvalidObject, why);
         let alone = self.objects.len() == 1;
-        // Of one object and of several the same is said in two ways.
+        // The message for a single object differs from that for several.
         let invalid = |why: String| match alone {
             true => wrong(format!("returned invalid object at index {at}: {why}")),
             false => wrong(format!("returned invalid converted object at index {at}: {why}")),
@@ -152,7 +152,7 @@ impl Expected<'_> {
     }
 }
 
-/// What makes `converted` another object than `original`.
+/// Returns why `converted` is another object than `original`, if it is.
 fn differs(original: &Value, converted: &Value) -> Option<String> {
     let fields = [("name", "name"), ("namespace", "namespace"), ("uid", "UID")];
     fields.into_iter().find_map(|(field, word)| {
@@ -161,7 +161,7 @@ fn differs(original: &Value, converted: &Value) -> Option<String> {
     })
 }
 
-/// Of an object that is none so much is shown.
+/// Returns the beginning of an invalid object for the message.
 fn shortened(object: &Value) -> String {
     const SHOWN: usize = 1_024;
     let text = object.to_string();

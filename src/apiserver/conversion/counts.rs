@@ -1,9 +1,9 @@
-//! Metrics of conversion webhook calls, under the names of kube-apiserver.
+//! Counts conversion webhook calls for metrics, under the names of kube-apiserver.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What was wrong with a question or its answer.
+/// The kind of a failure of a request or its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
     Call,
@@ -34,7 +34,7 @@ impl Counts {
         counter.unwrap_or(&self.successes).fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The metrics in the text format of `/metrics`.
+    /// Returns the metrics in the text format of `/metrics`.
     pub(crate) fn text(&self) -> String {
         const NAME: &str = "apiserver_conversion_webhook_request_total";
         let mut text = format!("# TYPE {NAME} counter\n");

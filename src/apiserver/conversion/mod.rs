@@ -7,8 +7,8 @@
 //!    └── Conversions: what plain functions (policies, matching, field managers) need converted, and get with their next run
 //! ```
 //!
-//! INVARIANT: a call holds no lock, and only a place of its own CRD: a webhook that does not answer delays requests
-//! for objects that it converts, each for the time limit of a call, and no others.
+//! INVARIANT: a call holds no lock, and only a permit of its own CRD: a webhook that does not answer delays only requests
+//! for objects that it converts, each for the time limit of a call.
 
 mod answer;
 mod counts;
@@ -37,18 +37,18 @@ use crate::object;
 use crate::objects::Objects;
 use crate::status::Refusal;
 
-/// As upstream, what one call may take, the wait for its turn included.
+/// The time limit of one call, as upstream, including the wait for its turn.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Objects of one question: a page of a list as kubectl asks for it.
+/// The number of objects in one request: a page of a list as kubectl requests it.
 pub(crate) const MOST_OBJECTS: usize = 500;
-/// Bytes of the objects of one question, unless one alone has more: half of what our own webhook reads, so that there is room
-/// for the envelope, and an object of the largest size is never asked about with others.
+/// The bytes of the objects in one request, unless a single object is larger: half of what our own webhook reads, which
+/// leaves room for the envelope; an object of the largest size is always sent alone.
 pub(crate) const MOST_BYTES: usize = 4 << 20;
-/// KiB of questions of one definition that are under way at a time: eight of the largest. With their answers they take what a few
-/// of the largest requests do.
+/// The KiB of concurrent requests of one definition: eight of the largest. With their responses they take as much memory
+/// as a few of the largest client requests.
 const LANE: usize = 32 << 10;
 
-/// Why objects cannot be had in another version, in the words of kube-apiserver.
+/// Says why objects cannot be converted, in the words of kube-apiserver.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{0}")]
 pub(crate) struct Failed(pub(crate) String);
@@ -59,7 +59,7 @@ impl From<Failed> for Refusal {
     }
 }
 
-/// The versions of ConversionReview. The later one is believed less.
+/// The versions of ConversionReview. Responses of v1 are validated more strictly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReviewVersion {
     V1,
@@ -80,18 +80,18 @@ impl ReviewVersion {
 pub(crate) struct Webhook {
     compiled: Arc<CompiledCrd>,
     callee: Callee,
-    /// None where the webhook speaks no version that is spoken here.
+    /// The version to use; None if the webhook supports none of them.
     speaks: Option<ReviewVersion>,
-    /// Of questions that are under way.
+    /// Limits concurrent requests.
     lane: Semaphore,
-    /// Of watches and lists that have objects looked at.
+    /// Limits the unpacked objects of watches and lists.
     values: Semaphore,
-    /// Shared by the webhooks of a server.
+    /// The metrics, shared by the webhooks of a server.
     counts: Arc<Counts>,
 }
 
 impl Webhook {
-    /// The webhook of a CRD; none for one whose versions differ in their name only.
+    /// Returns the webhook of a CRD; None if its versions differ in their name only.
     pub(crate) fn of(compiled: &Arc<CompiledCrd>, counts: &Arc<Counts>) -> Option<Arc<Self>> {
         let conversion = compiled.definition().conversion.as_ref()?;
         let declared = conversion.webhook.as_ref().filter(|_| conversion.strategy == "Webhook")?;
@@ -115,10 +115,10 @@ impl Webhook {
         }))
     }
 
-    /// `objects`, each in another version of the definition than that, in `api_version`, in their order.
+    /// Converts `objects`, each in another version of the definition, to `api_version`; keeps their order.
     ///
     /// # Errors
-    /// The first question that got no answer, or none that can be believed.
+    /// The first request without a valid response.
     pub(crate) async fn convert(
         &self,
         cluster: &dyn Objects,
@@ -142,7 +142,7 @@ impl Webhook {
         Ok(converted)
     }
 
-    /// The object as it is read from the store in its own version, before it is converted.
+    /// Sets the defaults of the object's own version, as when it is read from the store, before it is converted.
     pub(crate) fn default(&self, object: &mut Value) {
         let version = version_of(object).rsplit('/').next().unwrap_or_default();
         if let Some(stored) = self.compiled.version(version) {
@@ -151,8 +151,8 @@ impl Webhook {
         }
     }
 
-    /// A place for the values of so many bytes of text, which are looked at once it is there. It comes before that of a question:
-    /// who has the one waits for the other for no longer than a call may take.
+    /// Reserves memory for unpacking objects of so many bytes of text. It is taken before the permit for a request: its
+    /// holder waits for that no longer than a call may take.
     pub(crate) async fn turn(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
         self.values.acquire_many(permits(bytes)).await.ok()
     }
@@ -196,12 +196,12 @@ impl Webhook {
     }
 }
 
-/// KiB, of which one definition never wants more than there are.
+/// Converts bytes to permits (KiB), at most as many as a definition has.
 fn permits(bytes: usize) -> u32 {
     u32::try_from(bytes.div_ceil(1024).clamp(1, LANE)).unwrap_or(u32::MAX)
 }
 
-/// How many of what has these lengths are asked about together, one at least, and their bytes.
+/// Returns how many objects of these lengths fit in one request, at least one, and their bytes.
 pub(crate) fn batch(lengths: impl Iterator<Item = usize>) -> (usize, usize) {
     let (mut count, mut bytes) = (0_usize, 0_usize);
     for length in lengths.take(MOST_OBJECTS) {
@@ -214,7 +214,7 @@ pub(crate) fn batch(lengths: impl Iterator<Item = usize>) -> (usize, usize) {
     (count, bytes)
 }
 
-/// With an empty response, which upstream sends along.
+/// Builds a ConversionReview request, with an empty response, as upstream sends it.
 fn question(version: ReviewVersion, uid: &str, objects: &[Value], api_version: &str) -> Value {
     json!({
         "kind": "ConversionReview",
@@ -228,7 +228,7 @@ pub(crate) fn version_of(object: &Value) -> &str {
     object.get("apiVersion").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// `example.com/v1, Kind=Cat`
+/// Formats the type of an object as `example.com/v1, Kind=Cat`.
 fn kind_text(object: &Value) -> String {
     format!("{}, Kind={}", version_of(object), object::kind(object))
 }

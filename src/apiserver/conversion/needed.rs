@@ -1,6 +1,6 @@
 //! Supplies conversions to functions that do no I/O: policies and matching rules that see a request in another
-//! version, and field managers in the version that they wrote in. A conversion that is missing is noted, fetched, and
-//! the function is run again: it finds the same as before, and the new conversion with it.
+//! version, and field managers in the version that they wrote in. A missing conversion is recorded and fetched, and
+//! the function is run again with it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use super::{Failed, Webhook};
 use crate::digest::sha256_hex;
 use crate::objects::Objects;
 
-/// A run finds at least one thing more than the one before. None that is of use takes so many.
+/// The most runs: each finds at least one conversion more than the one before, and no useful function needs so many.
 const MOST_RUNS: usize = 32;
 
 /// The objects that were converted for one request. Clones share them.
@@ -25,7 +25,7 @@ type Key = (String, String);
 struct Memo {
     known: HashMap<Key, Result<Arc<Value>, Failed>>,
     missing: Vec<Wanted>,
-    /// The first that was asked for and cannot be had.
+    /// The first requested conversion that failed.
     failed: Option<Failed>,
 }
 
@@ -37,10 +37,10 @@ struct Wanted {
 }
 
 impl Conversions {
-    /// `object` in `api_version`, which is not its own.
+    /// Returns `object` converted to `api_version`, which is not its own.
     ///
     /// # Errors
-    /// When it cannot be had, or is not there yet: then whoever asked is run again.
+    /// If the conversion failed, or is not there yet: the caller is run again then.
     pub(crate) fn of(
         &self,
         webhook: &Arc<Webhook>,
@@ -73,7 +73,7 @@ impl Conversions {
         std::mem::take(&mut self.memo().missing)
     }
 
-    /// Why a conversion failed, if one did; returned once.
+    /// Returns why a conversion failed, if one did; only once.
     pub(crate) fn failure(&self) -> Option<Failed> {
         self.memo().failed.take()
     }
@@ -94,7 +94,7 @@ impl Conversions {
         made
     }
 
-    /// Asks, for each webhook and version at once, for what is missing.
+    /// Fetches missing conversions, together for each webhook and version.
     async fn fetch(&self, objects: &dyn Objects, mut missing: Vec<Wanted>) {
         while let Some(first) = missing.first() {
             let (webhook, version) = (Arc::clone(&first.webhook), first.key.1.clone());

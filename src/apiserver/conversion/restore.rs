@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::validation::metadata::{annotation_problems, label_problems};
 
-/// What is wrong with the metadata of a converted object, in kube-apiserver's words.
+/// Says what is wrong with the metadata of a converted object, in kube-apiserver's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum MetadataError {
     #[error("missing metadata in converted object")]
@@ -15,13 +15,13 @@ pub(super) enum MetadataError {
     OfConverted(&'static str),
     #[error("invalid metadata of type {0} in input object")]
     OfOriginal(&'static str),
-    /// Labels or annotations are no map.
+    /// The labels or annotations are not a map.
     #[error("invalid metadata.{field} of type {found} in converted object")]
     NoMap { field: &'static str, found: &'static str },
-    /// A label or an annotation is no text.
+    /// A label or annotation is not a string.
     #[error("metadata.{field}[{key}] must be a string, but is {found} in converted object")]
     NoText { field: &'static str, key: String, found: &'static str },
-    /// Labels or annotations that no object may have; at least one.
+    /// Invalid labels or annotations; at least one error.
     #[error("{}", listed(.0))]
     Invalid(Vec<String>),
 }
@@ -34,7 +34,7 @@ fn listed(problems: &[String]) -> String {
 }
 
 /// # Errors
-/// What is wrong with the metadata of the converted object.
+/// If the metadata of the converted object is invalid.
 pub(super) fn restored(original: &Value, mut converted: Value) -> Result<Value, MetadataError> {
     let mut answered = match converted.get_mut("metadata").map(Value::take) {
         None => return Err(MetadataError::Missing),
@@ -74,7 +74,7 @@ fn checked(
             return Err(MetadataError::NoText { field, key: key.clone(), found: type_name(value) });
         }
     }
-    // What was there before is not looked at again.
+    // Unchanged pairs are not validated again.
     if before.and_then(Value::as_object) == Some(pairs) {
         return Ok(());
     }

@@ -1,5 +1,5 @@
-//! Limits the memory of responses to reads, from before they are built until they are sent: many large lists are
-//! built one after the other, and a client that does not read its response is disconnected.
+//! Limits the memory of responses to reads, from before they are built until they are sent: large lists wait for
+//! one another, and a client that does not read its response is disconnected.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use super::budget::{Budget, Reservation};
 use super::hangup::{Expectation, Hangup};
 use crate::status::Refusal;
 
-/// Bytes of answers that one user may have in memory: a list of 20,000 objects of some kilobytes fits.
+/// The bytes of responses that one user may hold in memory: a list of 20,000 objects of some kilobytes fits.
 const MAX_OF_USER: usize = 128 << 20;
-/// Of all users, two of whom have to come together to take it all.
+/// The bytes of all users together; no user can hold more than half of them.
 const MAX_HELD: usize = 256 << 20;
-/// An answer is made from a copy of what it shows, and holds both for a moment.
+/// A response is built from a copy of its objects; both are in memory for a moment.
 const COPIES: usize = 2;
-/// A read waits so long for room, which is half the time after which clients give up.
+/// How long a read waits for memory: half the time after which clients give up.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// An answer has to be sent after so long, as kube-apiserver has it (`--request-timeout`).
+/// The time within which a response must be sent, as in kube-apiserver (`--request-timeout`).
 const TIME_TO_SEND: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
@@ -34,10 +34,10 @@ impl Default for Answers {
 }
 
 impl Answers {
-    /// Room for the answer that shows objects of so many bytes, by estimate.
+    /// Reserves memory for a response with objects of so many bytes, by estimate.
     ///
     /// # Errors
-    /// 429 when there is none for long.
+    /// 429 if none becomes free in time.
     pub(crate) async fn room(&self, user: &str, bytes: usize) -> Result<Reservation, Refusal> {
         let reserve = self.0.reserve(user, bytes.saturating_mul(COPIES));
         timeout(PATIENCE, reserve).await.map_err(|_| {
@@ -46,16 +46,16 @@ impl Answers {
         })
     }
 
-    /// Bytes that are held now.
+    /// Returns the bytes that are reserved now.
     pub(crate) fn held(&self) -> usize {
         self.0.held()
     }
 }
 
-/// The response, which keeps as much of `room` as it is long until it is sent.
+/// Returns the response, which keeps the part of `room` that it needs until it is sent.
 pub(crate) async fn kept(response: Response, mut room: Reservation, hangup: Option<&Hangup>) -> Response {
     let (parts, body) = response.into_parts();
-    // A document is whole already; a body that fails has nothing to be kept.
+    // The body is in memory already; of one that fails nothing needs to be kept.
     let text = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     room.shrink(text.len());
     let expected = hangup.map(|hangup| hangup.expect(Instant::now() + TIME_TO_SEND));

@@ -1,17 +1,17 @@
-//! Limits the bytes that are held in memory for clients, per user and in total; further requests wait until others
-//! were sent.
+//! Limits the bytes that are held in memory for clients, per user and in total; reservations beyond wait until others
+//! are released.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What one permit stands for: semaphores count in 32 bits, and nobody counts single bytes.
+/// The bytes of one permit: semaphores count in 32 bits, so single bytes would not fit.
 const UNIT: usize = 1024;
-/// Entries of users that hold nothing are swept out when there are so many.
+/// The number of entries at which those of users that hold nothing are removed.
 const SWEEP: usize = 1024;
 
-/// Clones share the same bytes.
+/// A budget of bytes, per user and in total. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget(Arc<Inner>);
 
@@ -23,12 +23,12 @@ struct Inner {
     users: Mutex<HashMap<String, Weak<Semaphore>>>,
 }
 
-/// Bytes that are given back when this goes.
+/// Reserved bytes, which are released when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     own: Option<OwnedSemaphorePermit>,
     of_all: Option<OwnedSemaphorePermit>,
-    // After the permits, which count in it.
+    // Dropped after the permits, which belong to it.
     _user: Arc<Semaphore>,
 }
 
@@ -43,22 +43,22 @@ impl Budget {
         }))
     }
 
-    /// Waits until there is room for so many bytes of the user. What is more than a user may have at all takes all of that.
+    /// Reserves so many bytes for the user, waiting if necessary. A request beyond the user's limit reserves the limit.
     pub(crate) async fn reserve(&self, user: &str, bytes: usize) -> Reservation {
         let own = self.of(user);
         let units = u32::try_from(bytes.div_ceil(UNIT).clamp(1, self.0.of_user.max(1))).unwrap_or(u32::MAX);
-        // The own share first: who has used it up stands in nobody's way. Neither semaphore is ever closed.
+        // The user's share first: waiting for it holds up nobody else. Neither semaphore is ever closed.
         let permit = Arc::clone(&own).acquire_many_owned(units).await.ok();
         let of_all = Arc::clone(&self.0.all).acquire_many_owned(units).await.ok();
         Reservation { own: permit, of_all, _user: own }
     }
 
-    /// Whether the user could not have so many bytes more, however few others hold.
+    /// Returns whether the user's own limit forbids so many bytes more, however few others hold.
     pub(crate) fn is_used_up(&self, user: &str, bytes: usize) -> bool {
         self.of(user).available_permits() < bytes.div_ceil(UNIT)
     }
 
-    /// Bytes that are held now.
+    /// Returns the bytes that are reserved now.
     pub(crate) fn held(&self) -> usize {
         self.0.in_all.saturating_sub(self.0.all.available_permits()) * UNIT
     }
@@ -78,7 +78,7 @@ impl Budget {
 }
 
 impl Reservation {
-    /// Gives back what is more than so many bytes.
+    /// Releases what exceeds so many bytes.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         for permit in [&mut self.own, &mut self.of_all].into_iter().flatten() {
             let more = permit.num_permits().saturating_sub(bytes.div_ceil(UNIT));

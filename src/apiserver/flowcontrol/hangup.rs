@@ -1,5 +1,5 @@
-//! Closes a connection whose client does not read its responses: bytes that are buffered in the transport are freed
-//! only with the connection. Tells the watches of a connection when its port drains.
+//! Closes a connection whose client does not read its responses, since bytes that are buffered in the transport are freed
+//! only with the connection. Notifies the watches of a connection when its port drains.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
-/// What one connection has to have sent, and until when. Clones are of the same connection.
+/// The send deadlines of one connection. Clones belong to the same connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hangup(Arc<Inner>);
 
@@ -24,7 +24,7 @@ struct Expected {
     until: BTreeMap<u64, Instant>,
 }
 
-/// The expectation holds until this goes.
+/// A deadline that is cancelled when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Expectation {
     of: Hangup,
@@ -32,7 +32,7 @@ pub(crate) struct Expectation {
 }
 
 impl Hangup {
-    /// The connection is to end at `until`, unless the expectation goes before.
+    /// Closes the connection at `until`, unless the returned expectation is dropped before.
     pub(crate) fn expect(&self, until: Instant) -> Expectation {
         let mut expected = self.lock();
         expected.next += 1;
@@ -43,18 +43,18 @@ impl Hangup {
         Expectation { of: self.clone(), id }
     }
 
-    /// Tells those who would stay for ever that the connection ends.
+    /// Notifies open watches that the connection ends.
     pub(crate) fn leave(&self) {
         self.0.leaving.send_replace(true);
     }
 
-    /// Ready once [`Self::leave`] was called.
+    /// Completes once [`Self::leave`] was called.
     pub(crate) async fn leaves(&self) {
-        // The sender is here.
+        // Cannot fail, as `self` holds the sender.
         let _ = self.0.leaving.subscribe().wait_for(|leaving| *leaving).await;
     }
 
-    /// Ready when something was not sent in time.
+    /// Completes when a deadline has passed.
     pub(crate) async fn due(&self) {
         loop {
             let changed = self.0.changed.notified();

@@ -1,12 +1,12 @@
-//! Limits what is done at a time, by user and in all: changes and long reads, the memory of answers, and watches.
+//! Limits concurrent work per user and in total: changes and long reads, the memory of responses, and watches.
 //!
 //! | file | limits |
 //! |---|---|
-//! | [`turns`] | changes and long reads: a thread each, a few at a time |
-//! | [`answers`] | bytes of answers that wait to be sent |
-//! | [`watchers`] | watches, and the bytes of theirs that wait to be sent |
-//! | [`budget`] | bytes by user and in all, for both of these |
-//! | [`hangup`] | how long a client may leave unread what it was sent |
+//! | [`turns`] | changes and long reads: each on a thread, a few at a time |
+//! | [`answers`] | bytes of responses that wait to be sent |
+//! | [`watchers`] | watches, and their bytes that wait to be sent |
+//! | [`budget`] | bytes per user and in total, for both of these |
+//! | [`hangup`] | how long a client may leave unread what was sent to it |
 
 pub(crate) mod answers;
 pub(crate) mod budget;

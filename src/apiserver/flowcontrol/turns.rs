@@ -1,5 +1,5 @@
 //! Schedules work: changes and long responses are computed on threads of their own, a few at a time, each until its
-//! deadline. So the threads that read and write connections are always available for reads, health checks and
+//! deadline. So the threads that serve connections are always available for reads, health checks and
 //! shutdown.
 //!
 //! ```text
@@ -7,9 +7,9 @@
 //! list, documents, the rights of who has ten thousands ──► share of its user ──► lane of lists ──► thread
 //! ```
 //!
-//! A lane limits how many computations run at a time; one that waits for a webhook or the disk computes nothing, and
-//! lets the next one run meanwhile. The cost of a change is bounded by its size, so small ones have a lane of their
-//! own: they never wait behind large ones, and share the processors with as many of them as there are processors.
+//! A lane limits how many computations run at a time; while one waits for a webhook or the disk, the next one runs.
+//! The cost of a change is bounded by its size, so small ones have a lane of their own: they never wait behind large
+//! ones, and share the processors with at most one large one for each processor.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -29,18 +29,18 @@ use crate::identity::{Identity, MASTERS};
 use crate::interrupt::{Interrupt, Interrupted, within};
 use crate::status::Refusal;
 
-/// The number of mutating requests that are processed at a time, as upstream: each may hold a body of 3 MiB, and what
-/// was made of it.
+/// The number of mutating requests that are processed at a time, as upstream: each may hold a body of 3 MiB, and the
+/// objects made from it.
 pub(crate) const MAX_CHANGES: usize = 200;
-/// Of one user, who is no administrator: a quarter, so that nobody keeps the others out.
+/// The number of them for one user who is not an administrator: a quarter, so that no user blocks the others.
 const MAX_CHANGES_OF_ONE: usize = 50;
-/// From this size on a body is a large one. Most objects that people write are far below; the cost of one that is below, too.
+/// The size in bytes from which on a body is large. Most objects that people write are far smaller.
 const LARGE: usize = 64 << 10;
-/// Changes with small bodies that compute at one time, for each processor: that many share it without one of them waiting
-/// for long.
+/// The number of small changes that compute at a time, for each processor: so many share it without a long wait
+/// for any of them.
 const SMALL_PER_PROCESSOR: usize = 4;
 
-/// The places, and the lanes.
+/// Holds the places for changes, and the lanes.
 #[derive(Debug)]
 pub(crate) struct Turns {
     changes: Arc<Semaphore>,
@@ -51,7 +51,7 @@ pub(crate) struct Turns {
     listers: Shares,
 }
 
-/// What one user may take of something, so that there is some left for the others.
+/// Limits what each user may take of something, so that some is left for others.
 #[derive(Debug)]
 struct Shares {
     of_users: Mutex<HashMap<String, Arc<Semaphore>>>,
@@ -63,14 +63,14 @@ impl Shares {
         Self { of_users: Mutex::default(), each }
     }
 
-    /// A part of the share of `user`, as soon as there is one; None for administrators, whom upstream exempts, too.
+    /// Takes a permit of the share of `user`, waiting if necessary; None for administrators, whom upstream exempts, too.
     async fn take(&self, user: &Identity) -> Option<OwnedSemaphorePermit> {
         if user.groups.iter().any(|group| group == MASTERS) {
             return None;
         }
         let share = {
             let mut users = self.of_users.lock().unwrap_or_else(PoisonError::into_inner);
-            // Whoever has nothing under way is forgotten.
+            // Users without running work are removed.
             users.retain(|_, share| Arc::strong_count(share) > 1);
             let share = users.entry(user.username.clone());
             Arc::clone(share.or_insert_with(|| Arc::new(Semaphore::new(self.each))))
@@ -79,19 +79,19 @@ impl Shares {
     }
 }
 
-/// The place of one change, and the one that it takes from its user.
+/// The permit of one change, and that of its user.
 #[derive(Debug)]
 pub(crate) struct Place {
     _of_all: OwnedSemaphorePermit,
     _of_user: Option<OwnedSemaphorePermit>,
 }
 
-/// Why there is no answer.
+/// Says why work gave no result.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// Its time was over.
+    /// Its deadline has passed.
     TimedOut,
-    /// It panicked, and said this.
+    /// It panicked with this message.
     Panicked(String),
 }
 
@@ -107,7 +107,7 @@ impl From<Ended> for Refusal {
     }
 }
 
-/// Ends the work that nobody waits for any more.
+/// Interrupts the work when the caller that waits for it is dropped.
 struct Waiting(Arc<Interrupt>);
 
 impl Drop for Waiting {
@@ -132,24 +132,24 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Changes that are under way.
+    /// Returns the number of changes that are being processed.
     pub(crate) fn under_way(&self) -> usize {
         MAX_CHANGES.saturating_sub(self.changes.available_permits())
     }
 
-    /// A place for a change of `user`, as soon as there is one.
+    /// Takes a place for a change of `user`, waiting if necessary.
     pub(crate) async fn place(&self, user: &Identity) -> Option<Place> {
         let of_user = self.changers.take(user).await;
         let of_all = Arc::clone(&self.changes).acquire_owned().await.ok()?;
         Some(Place { _of_all: of_all, _of_user: of_user })
     }
 
-    /// The lane of a change with so many bytes; one that changes `many` objects is a large one.
+    /// Returns the lane of a change with a body of so many bytes; one that changes `many` objects is large.
     pub(crate) fn lane(&self, bytes: usize, many: bool) -> Arc<Semaphore> {
         Arc::clone(if bytes < LARGE && !many { &self.small } else { &self.large })
     }
 
-    /// What `work` answers for `user`, on a thread of its own and in the lane of lists.
+    /// Runs `work` for `user` on a thread of its own, in the lane of lists, and returns its result.
     pub(crate) async fn list<T, F>(
         &self,
         user: &Identity,
@@ -160,7 +160,7 @@ impl Turns {
         T: Send + 'static,
         F: Future<Output = T>,
     {
-        // Waited for here: threads that wait are those that changes need.
+        // Waits before taking a thread: waiting threads would be missing for changes.
         let lists = Arc::clone(&self.lists);
         let turn = async { (self.listers.take(user).await, lists.acquire_owned().await) };
         let Ok((share, Ok(turn))) = timeout_at(until, turn).await else { return Err(Ended::TimedOut) };
@@ -175,8 +175,8 @@ impl Turns {
     }
 }
 
-/// What `work` answers, on a thread of its own: computing in its turn in `lane`, ended at `until` or when nobody waits for
-/// it any more. What it has begun to store by then is done to its end, and answered.
+/// Runs `work` on a thread of its own, computing in its turn in `lane`; interrupted at `until`, or when the caller no longer
+/// waits. A write to the store that has begun by then is completed, and its result returned.
 pub(crate) async fn run<T, F>(
     until: Instant,
     lane: Option<Arc<Semaphore>>,
@@ -200,7 +200,7 @@ where
     }
 }
 
-/// `work`, each step of it in its turn; None when it was ended.
+/// Polls `work`, each step in its turn; None if it was interrupted.
 async fn in_lane<T>(
     lane: Option<Arc<Semaphore>>,
     interrupt: &Arc<Interrupt>,
@@ -235,7 +235,7 @@ fn ended(error: JoinError) -> Ended {
     }
 }
 
-/// What a panic said, as far as it is text.
+/// Returns the message of a panic, if it is a string.
 fn panic_text(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())

@@ -1,9 +1,9 @@
-//! Limits watches: their number, and the bytes of theirs that wait for clients; ends the slowest when that is too
-//! much.
+//! Limits watches: their number, and their bytes that wait for clients; ends the slowest when a limit is
+//! reached.
 //!
 //! A watch renders a chunk once there is memory for it, and holds that memory until the chunk is sent. If there is
-//! none for a while, the watch whose client has left a chunk unread for the longest is ended with the error that it
-//! is too slow (410); a connection whose client does not even read that is closed. Such a client starts again from a
+//! none for a while, the watch whose client has left a chunk unread for the longest is ended with an error
+//! (410); a connection whose client does not read even that is closed. The client starts again with a
 //! list, as with kube-apiserver.
 
 use std::collections::HashMap;
@@ -20,23 +20,23 @@ use super::hangup::{Expectation, Hangup};
 use crate::identity::{Identity, MASTERS};
 use crate::status::Refusal;
 
-/// Watches of one user, who is no administrator. A client has one for each kind that it follows, so that this is ten controllers of
-/// a hundred kinds.
+/// The number of watches of one user who is not an administrator. A client has one for each kind that it follows, so
+/// this serves ten controllers of a hundred kinds.
 pub(crate) const MAX_OF_USER: usize = 1000;
-/// Watches in all: each costs a task and some kilobytes while nothing happens. A suite of tests has all of its controllers under one
-/// administrator's name, thousands of watches.
+/// The number of all watches: each costs a task and some kilobytes while idle. A test suite may run all of its controllers
+/// as one administrator, with thousands of watches.
 pub(crate) const MAX_WATCHES: usize = 8000;
-/// Bytes of a user's watches that were rendered and are not sent: what 256 clients leave lying that do not read.
+/// The rendered, unsent bytes of a user's watches: those of 256 clients that do not read.
 const MAX_UNSENT_OF_USER: usize = 16 << 20;
-/// Of all users, four of whom have to come together to take it all.
+/// The unsent bytes of all users together; no user can hold more than a quarter of them.
 const MAX_UNSENT: usize = 64 << 20;
-/// A watch waits so long for room before it asks for the slowest to end; a chunk that was taken sooner is not slow.
+/// How long a watch waits for memory before the slowest is ended; a chunk that was sent sooner is not slow.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// A client has so long to take the last words of a watch that was ended.
+/// How long a client may take to read the last event of a watch that was ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// All watches together send a chunk so often: each costs its task, its frame and its record of TLS more than the events in it.
+/// The average interval of chunks of all watches together: a task, a frame and a TLS record cost more than the events in them.
 const CHUNK_EVERY: Duration = Duration::from_micros(10);
-/// Shorter than what timers tell apart, a pause would only cost.
+/// Shorter pauses are skipped, since timers cannot measure them.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub(crate) struct Watchers(Arc<Inner>);
 struct Inner {
     budget: Budget,
     entries: Mutex<HashMap<u64, Arc<Entry>>>,
-    /// How many entries there are, for those that do not wait for the lock.
+    /// The number of entries, readable without the lock.
     open: AtomicU32,
     next: AtomicU64,
     ended: AtomicU64,
@@ -61,17 +61,17 @@ struct Entry {
     told: Notify,
 }
 
-/// Chunks of one watch that are not sent.
+/// The unsent chunks of one watch.
 #[derive(Debug, Default)]
 struct Lying {
     chunks: usize,
-    /// When the client took something last.
+    /// Since when the oldest unsent chunk waits, or the time of the last progress.
     since: Option<Instant>,
-    /// The connection is cut unless the watch and its chunks are gone before.
+    /// The deadline at which the connection is closed unless the watch and its chunks are gone.
     last_words: Option<Expectation>,
 }
 
-/// One watch, until this goes.
+/// One open watch, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     watchers: Watchers,
@@ -79,7 +79,7 @@ pub(crate) struct Ticket {
     entry: Arc<Entry>,
 }
 
-/// The watch was the slowest, and is to end.
+/// The error that ends the slowest watch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TooSlow;
 
@@ -96,12 +96,12 @@ impl Default for Watchers {
 }
 
 impl Watchers {
-    /// A place for a watch of `user`, which comes over the connection of `hangup`.
+    /// Registers a watch of `user` that comes over the connection of `hangup`.
     ///
     /// # Errors
-    /// 429 when there are as many as may be, and none of them is slow.
+    /// 429 if a limit is reached and no watch is slow.
     pub(crate) fn open(&self, user: &Identity, hangup: Option<Hangup>) -> Result<Ticket, Refusal> {
-        // As with changes, and as upstream exempts them.
+        // Administrators are exempt, as with changes and as upstream.
         let bounded = !user.groups.iter().any(|group| group == MASTERS);
         let user = user.username.as_str();
         let (own, all) = self.counts(user);
@@ -128,19 +128,19 @@ impl Watchers {
         Ok(Ticket { watchers: self.clone(), id, entry })
     }
 
-    /// Watches that are open, bytes of them that are not sent, and watches that were ended because they were slow.
+    /// Returns the number of open watches, their unsent bytes, and the number of watches that were ended for being slow.
     pub(crate) fn figures(&self) -> (usize, usize, u64) {
         (self.entries().len(), self.0.budget.held(), self.0.ended.load(Ordering::Relaxed))
     }
 
-    /// The watches of `user` and of all, without those that are about to end.
+    /// Returns the numbers of watches of `user` and in total, without those that are ending.
     fn counts(&self, user: &str) -> (usize, usize) {
         let entries = self.entries();
         let open = || entries.values().filter(|entry| !entry.is_slow.load(Ordering::Relaxed));
         (open().filter(|entry| entry.user == user).count(), open().count())
     }
 
-    /// Ends the watch, of the user or of anybody, whose chunk lies for the longest; false where none lies for long.
+    /// Ends the watch, of the user or of anybody, whose chunk has been unread for the longest; false if none is slow.
     fn end_slowest(&self, user: Option<&str>) -> bool {
         let entries = self.entries();
         let now = Instant::now();
@@ -148,7 +148,7 @@ impl Watchers {
         let slow = slow.filter(|(_, entry)| !entry.is_slow.load(Ordering::Relaxed));
         let slow = slow.filter_map(|(id, entry)| Some((entry.lying().since?, id, entry)));
         let slow = slow.filter(|(since, ..)| now.saturating_duration_since(*since) >= PATIENCE);
-        // Of several the one that was opened first.
+        // Of several the one that was opened first is ended.
         let Some((.., slowest)) = slow.min_by_key(|(since, id, _)| (*since, **id)) else { return false };
         tracing::info!(user = slowest.user, "a watch was ended: its client does not read");
         self.0.ended.fetch_add(1, Ordering::Relaxed);
@@ -174,7 +174,7 @@ impl Entry {
 }
 
 impl Ticket {
-    /// Ready when the watch is to end.
+    /// Completes when the watch is to end.
     pub(crate) async fn too_slow(&self) -> TooSlow {
         while !self.entry.is_slow.load(Ordering::Relaxed) {
             self.entry.told.notified().await;
@@ -182,7 +182,7 @@ impl Ticket {
         TooSlow
     }
 
-    /// Ready when the port drains whose connection the watch comes over.
+    /// Completes when the port of the watch's connection drains.
     pub(crate) async fn leaves(&self) {
         match &self.entry.hangup {
             Some(hangup) => hangup.leaves().await,
@@ -190,14 +190,14 @@ impl Ticket {
         }
     }
 
-    /// For how long a watch that has sent a chunk gathers what happens before it sends another: what thousands of watches wait for
-    /// comes to them in few chunks, and a few watches are told at once.
+    /// Returns how long a watch gathers events between two chunks: with thousands of watches, events are sent
+    /// in few chunks; with a few watches, at once.
     pub(crate) fn pause(&self) -> Duration {
         let pause = CHUNK_EVERY * self.watchers.0.open.load(Ordering::Relaxed);
         if pause < SHORTEST_PAUSE { Duration::ZERO } else { pause }
     }
 
-    /// Room for so many bytes, which may take a while.
+    /// Reserves so many bytes, which may take a while.
     pub(crate) async fn room(&self, bytes: usize) -> Result<Reservation, TooSlow> {
         let (user, watchers) = (&self.entry.user, &self.watchers);
         let reserve = watchers.0.budget.reserve(user, bytes);
@@ -215,7 +215,7 @@ impl Ticket {
         }
     }
 
-    /// The text as a chunk, which takes `room` until it is sent.
+    /// Wraps the text as a chunk, which holds `room` until it is sent.
     pub(crate) fn chunk(&self, text: Vec<u8>, room: Reservation) -> Bytes {
         let mut lying = self.entry.lying();
         lying.chunks += 1;
@@ -232,7 +232,7 @@ impl Drop for Ticket {
     }
 }
 
-/// A chunk that was handed to the transport, until that has sent it.
+/// A chunk that was handed to the transport, dropped when sent.
 struct Chunk {
     text: Vec<u8>,
     _room: Reservation,
@@ -249,7 +249,7 @@ impl Drop for Chunk {
     fn drop(&mut self) {
         let mut lying = self.of.lying();
         lying.chunks = lying.chunks.saturating_sub(1);
-        // What was sent is progress: the others are waited for from now on.
+        // Sending a chunk is progress: the wait of the others begins now.
         lying.since = (lying.chunks > 0).then(Instant::now);
     }
 }

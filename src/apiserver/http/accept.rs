@@ -1,4 +1,4 @@
-//! Content negotiation: the media type that a client wants, and the form of the object (itself, a Table, or metadata
+//! Negotiates the content type of a response: its media type, and the form of the object (itself, a Table, or metadata
 //! only).
 
 use http::{HeaderMap, header};
@@ -11,9 +11,9 @@ use crate::status::Refusal;
 pub(crate) enum Form {
     #[default]
     Whole,
-    /// With the version of `meta.k8s.io`.
+    /// A Table, with the version of `meta.k8s.io`.
     Table(&'static str),
-    /// With the version, and whether a list was asked for.
+    /// Metadata only: the version of `meta.k8s.io`, and whether a list was requested.
     Metadata(&'static str, bool),
 }
 
@@ -24,9 +24,9 @@ pub(crate) enum Accepted {
     /// JSON with line breaks and indentation.
     Pretty(Form),
     Yaml(Form),
-    /// Built-in kinds, whole or their metadata.
+    /// Protobuf, for built-in kinds as a whole or their metadata.
     Protobuf(Form),
-    /// None of its clauses can be served.
+    /// No clause can be served.
     Nothing,
 }
 
@@ -40,7 +40,7 @@ pub(super) const TYPES: [&str; 3] =
     ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 impl Accepted {
-    /// Without a header, JSON. `protobuf`: whether what is asked for can be written so.
+    /// Parses the header; without one, JSON is accepted. `protobuf`: whether the response has a protobuf form.
     pub(super) fn parse(headers: &HeaderMap, query: &str, protobuf: bool) -> Self {
         match Self::media_type(headers, protobuf) {
             Self::Json(form) if wants_pretty(headers, query) => Self::Pretty(form),
@@ -48,7 +48,7 @@ impl Accepted {
         }
     }
 
-    /// As [`Self::parse`], of documents that have no other form: clauses that ask for one are passed over.
+    /// Like [`Self::parse`], for documents that have only one form: clauses for other forms are skipped.
     pub(super) fn parse_whole(headers: &HeaderMap, query: &str) -> Self {
         let clauses = clauses(headers);
         if clauses.is_empty() {
@@ -79,13 +79,13 @@ impl Accepted {
     }
 
     /// # Errors
-    /// 406 when nothing that is served is wanted.
+    /// 406 if no clause can be served.
     pub(super) fn check(&self) -> Result<(), Refusal> {
         if *self == Self::Nothing { Err(Refusal::not_acceptable(&TYPES)) } else { Ok(()) }
     }
 
-    /// As [`Self::check`], for reads of built-in kinds: their router knows no ranges of media types, and refuses what it
-    /// does not know in words of its own.
+    /// Like [`Self::check`], for reads of built-in kinds: upstream's router for these does not match media type ranges, and
+    /// refuses unknown types with a message of its own.
     pub(super) fn check_for(
         &self,
         info: &ResourceInfo,
@@ -103,7 +103,7 @@ impl Accepted {
         Err(Refusal::no_representation(&available))
     }
 
-    /// Whether a list, or one object, can be shown in the form that was asked for.
+    /// Checks that a list, or a single object, can be shown in the requested form.
     pub(super) fn check_shape(&self, info: &ResourceInfo, listing: bool) -> Result<(), Refusal> {
         let Form::Metadata(_, list) = self.form() else { return Ok(()) };
         match (list, listing) {
@@ -128,10 +128,10 @@ impl Accepted {
     }
 }
 
-/// The router of built-in documents knows no ranges of media types, and refuses what it does not know in words of its own.
+/// Checks a header as the router of built-in documents does: without media type ranges, and with a message of its own.
 ///
 /// # Errors
-/// 406 where none of `types` is wanted.
+/// 406 if none of `types` is accepted.
 pub(super) fn check_routed(headers: &HeaderMap, types: &[&str]) -> Result<(), Refusal> {
     if is_routed(headers, types) { Ok(()) } else { Err(Refusal::no_representation(types)) }
 }
@@ -142,7 +142,7 @@ fn is_routed(headers: &HeaderMap, types: &[&str]) -> bool {
     clauses.is_empty() || clauses.iter().any(routed)
 }
 
-/// Whether the client asks for readable JSON, or is one that people read the answers of.
+/// Returns whether the client requests indented JSON, or is a program whose output people read (such as curl).
 fn wants_pretty(headers: &HeaderMap, query: &str) -> bool {
     let asked = Query::parse(query);
     if let Some(text) = asked.get("pretty").filter(|text| !text.is_empty()) {
@@ -162,7 +162,7 @@ struct Clause {
     pretty: bool,
 }
 
-/// The clauses of an `Accept` header, what is liked best first.
+/// Returns the clauses of an `Accept` header, the most preferred first.
 fn clauses(headers: &HeaderMap) -> Vec<Clause> {
     let text = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if text.trim().is_empty() {
@@ -201,7 +201,7 @@ impl Clause {
         match self.media_type.as_str() {
             "application/json" | "*/*" | "application/*" if self.pretty => Some(Accepted::Pretty(form)),
             "application/json" | "*/*" | "application/*" => Some(Accepted::Json(form)),
-            // Nobody streams documents of this type.
+            // YAML has no streaming form.
             "application/yaml" if self.stream.is_empty() => Some(Accepted::Yaml(form)),
             "application/vnd.kubernetes.protobuf" if !matches!(form, Form::Table(_)) => {
                 Some(Accepted::Protobuf(form))

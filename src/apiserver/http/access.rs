@@ -1,4 +1,4 @@
-//! Determines the identity of a request, and the attributes that authorization is asked about.
+//! Determines the identity of a request, and its attributes for authorization.
 
 use admit_apimachinery::names::path_segment;
 use admit_policy::AccessAttributes;
@@ -12,14 +12,14 @@ use crate::registry::selector;
 use crate::server::Server;
 use crate::status::Refusal;
 
-/// A bearer token says who it is, whatever the transport found; a caller in process is the administrator.
+/// Returns the user of a bearer token, or else that of the transport; a caller in process is the administrator.
 pub(super) fn identity(server: &Server, parts: &http::request::Parts) -> Result<Identity, Refusal> {
     let bearer = parts.headers.get(header::AUTHORIZATION).and_then(|value| {
-        // What is no text is no token that anybody has; it is not the absence of one.
+        // A header that is not UTF-8 is an unknown token, not a missing one.
         let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
         let mut parts = value.trim().split(' ');
         let is_bearer = parts.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
-        // What follows the token is not read, and an empty one is none.
+        // Text after the token is ignored; an empty token counts as none.
         let token = parts.next().filter(|token| is_bearer && !token.is_empty())?;
         Some(token.to_owned())
     });
@@ -39,7 +39,7 @@ pub(super) fn identity(server: &Server, parts: &http::request::Parts) -> Result<
     }
 }
 
-/// The request as something that may be allowed.
+/// Returns the attributes of the request for authorization.
 pub(super) fn attributes(parts: &http::request::Parts, target: &Target) -> AccessAttributes {
     match target {
         Target::Other | Target::Verb | Target::Broken => AccessAttributes::Path {
@@ -66,14 +66,14 @@ pub(super) fn attributes(parts: &http::request::Parts, target: &Target) -> Acces
     }
 }
 
-/// A namespace lies in itself.
+/// Returns the namespace of the request; that of a Namespace is its own name.
 fn namespace(place: &Place) -> String {
     let itself = place.plural == "namespaces";
     let namespace = if itself { &place.name } else { &place.namespace };
     namespace.clone().unwrap_or_default()
 }
 
-/// The one object that a list or watch selects: a role may name it, as if it were read by its name.
+/// Returns the name that a list or watch selects with `metadata.name=`: rules with `resourceNames` apply to it.
 fn selected_name(verb: &str, query: &Query) -> Option<String> {
     if !matches!(verb, "list" | "watch") {
         return None;
@@ -85,7 +85,7 @@ fn selected_name(verb: &str, query: &Query) -> Option<String> {
 fn verb(method: &Method, place: &Place, query: &Query) -> &'static str {
     let named = place.name.is_some();
     match *method {
-        // Whatever the method: nothing else is served below the old prefix.
+        // For any method: nothing else is served below the old prefix.
         _ if place.watch => "watch",
         _ if place.proxy => "proxy",
         Method::POST => "create",

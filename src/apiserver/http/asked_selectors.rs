@@ -1,4 +1,4 @@
-//! What is wrong with the selectors of an access review.
+//! Validates the selectors of an access review.
 
 use admit_apimachinery::labels;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::status::Cause;
 
 const RESOURCE: &str = "spec.resourceAttributes";
 
-/// The mistakes in the selectors of the resource that is asked about.
+/// Returns the errors in the selectors of the review's resource attributes.
 pub(super) fn checked(resource: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     for field in ["fieldSelector", "labelSelector"] {
@@ -37,7 +37,7 @@ fn selects(selector: &Value, at: &str, by_labels: bool, causes: &mut Vec<Cause>)
     }
 }
 
-/// Operators that are not known are those of newer clients.
+/// Validates a requirement. Unknown operators are accepted, as they may come from newer clients.
 fn required(requirement: &Value, at: &str, by_labels: bool, causes: &mut Vec<Cause>) {
     let text = |field: &str| requirement.get(field).and_then(Value::as_str).unwrap_or_default();
     let (key, values) = (text("key"), list(requirement, "values"));

@@ -1,11 +1,10 @@
-//! When the audit events of a request are written, and what is noted for them on its way. A policy says at which level and
-//! stages; without one there is one event, of the stage `ResponseComplete`, or of `ResponseStarted` for answers that are streams,
-//! at this level:
+//! Collects what a request's audit events need, and writes them. A policy sets their level and stages; without a policy there
+//! is one event, of the stage `ResponseComplete`, or of `ResponseStarted` for streamed responses, at this level:
 //!
 //! | request | level |
 //! |---|---|
-//! | of Secrets, ConfigMaps, TokenReviews and tokens, and about no resource | `Metadata` |
-//! | that reads | `Request` |
+//! | for Secrets, ConfigMaps, TokenReviews and tokens, and for paths that are no resource | `Metadata` |
+//! | for a read | `Request` |
 //! | any other | `RequestResponse` |
 
 mod event;
@@ -31,11 +30,11 @@ use crate::clock::Clock;
 use crate::identity::Identity;
 use crate::server::Server;
 
-/// The annotations that policies make, on their way out of a request.
+/// Audit annotations, attached to a response.
 #[derive(Clone, Debug)]
 pub(crate) struct Annotations(pub(crate) Vec<(String, String)>);
 
-/// What is noted of a request on its way.
+/// Collects data for a request's audit events. Clones share the data.
 #[derive(Clone, Debug)]
 pub(super) struct Noted(Arc<Mutex<Notes>>);
 
@@ -43,7 +42,7 @@ pub(super) struct Noted(Arc<Mutex<Notes>>);
 struct Notes {
     log: AuditLog,
     clock: Clock,
-    /// What the policy says, where there is one and the request is to be written.
+    /// The decision of the policy; None without a policy, or if the request is not to be written.
     recorded: Option<Recorded>,
     id: String,
     received: Timestamp,
@@ -52,11 +51,11 @@ struct Notes {
     user_agent: String,
     source_ips: Vec<IpAddr>,
     content_type: String,
-    /// Who sent the request, and whoever acts.
+    /// The authenticated user, and the user that the request acts as.
     user: Option<Identity>,
     acting: Option<Identity>,
     attributes: Option<AccessAttributes>,
-    /// Whether it is allowed and why, where that was asked.
+    /// The authorizer's decision, once it is known.
     access: Option<Access>,
     sent: Bytes,
 }
@@ -90,7 +89,7 @@ impl Noted {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// What is asked, and by whom, where that is known.
+    /// Records the attributes and, if it is known, the user.
     pub(super) fn asks(&self, user: Option<&Identity>, attributes: &AccessAttributes) {
         self.note(|notes| {
             notes.user = user.cloned();
@@ -113,10 +112,10 @@ impl Noted {
         self.note(|notes| notes.sent = bytes.clone());
     }
 
-    /// Writes the events of the request, which is answered by `response`.
+    /// Writes the events of the request that `response` answers.
     pub(super) async fn finish(self, mut response: Response) -> Response {
         let annotations = response.extensions_mut().remove::<Annotations>();
-        // A stream has no length: it may go on for long, and shows nothing of its own.
+        // The body of a stream has no length; it is not recorded.
         let streams = response.body().size_hint().exact().is_none();
         let (parts, body) = response.into_parts();
         let (bytes, body) = if streams {
@@ -147,7 +146,7 @@ impl Noted {
     }
 }
 
-/// A request whose answer goes on for long: it is complete when there is no more of it, or nobody who wants it.
+/// Writes the last event of a streamed response when it ends or the client leaves.
 struct Ending {
     noted: Noted,
     answered: Answered,
@@ -160,9 +159,9 @@ impl Drop for Ending {
 }
 
 impl Notes {
-    /// Writes what there is to write when the answer is there. Whether there will be more when it has ended.
+    /// Writes the events that are due with the response; returns whether another is due when it ends.
     fn answered(&self, answered: &Answered, streams: bool) -> bool {
-        // Who is not known is refused before the request counts as received.
+        // Without an identity the request is refused before it counts as received.
         if self.attributes.is_some() && self.user.is_none() {
             self.write(Stage::ResponseStarted, Some(answered));
             return false;
@@ -198,7 +197,7 @@ impl Notes {
     }
 }
 
-/// Whether the answer to a request goes on until somebody ends it.
+/// Returns whether the response to a request is a stream.
 fn is_long(attributes: &AccessAttributes) -> bool {
     match attributes {
         AccessAttributes::Path { .. } => false,
@@ -209,7 +208,7 @@ fn is_long(attributes: &AccessAttributes) -> bool {
     }
 }
 
-/// Bytes of a user agent that are logged.
+/// The number of bytes of a user agent that are logged.
 const LONGEST_AGENT: usize = 1_024;
 
 fn truncated(mut agent: String) -> String {
@@ -220,7 +219,7 @@ fn truncated(mut agent: String) -> String {
     agent
 }
 
-/// The addresses that proxies tell of, and the one that the connection comes from: only that is sure.
+/// Returns the addresses that proxies report, then that of the connection, the only reliable one.
 fn source_ips(request: &Request) -> Vec<IpAddr> {
     let told =
         |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -232,7 +231,7 @@ fn source_ips(request: &Request) -> Vec<IpAddr> {
     all
 }
 
-/// How much is logged of a request.
+/// Returns the audit level of a request without a policy.
 fn level(verb: &str, about: Option<&Value>) -> Level {
     let Some(about) = about else { return Level::Metadata };
     let text = |field: &str| about.get(field).and_then(Value::as_str).unwrap_or_default();

@@ -15,14 +15,14 @@ use crate::status::Refusal;
 /// The body of a request.
 #[derive(Debug)]
 pub(crate) enum Sent {
-    /// It may still be on its way.
+    /// The body may still be arriving.
     Coming(HttpBody),
-    /// It has arrived, or why it has not: told where the body is asked for, since a request that is refused before needs none.
+    /// The body, or the error of reading it, which is reported only if the body is needed.
     Arrived(Result<Bytes, Refusal>),
 }
 
 impl Sent {
-    /// Waits until everything is here that comes.
+    /// Waits until the whole body has arrived.
     pub(super) async fn arrive(&mut self) {
         if let Self::Coming(body) = self {
             let body = std::mem::take(body);
@@ -30,7 +30,7 @@ impl Sent {
         }
     }
 
-    /// The bytes that have arrived.
+    /// Returns the number of bytes that have arrived.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Arrived(Ok(bytes)) => bytes.len(),
@@ -40,7 +40,7 @@ impl Sent {
 }
 
 /// # Errors
-/// 413 for more than the limit, 400 when the client gives up.
+/// 413 beyond the limit, 400 if the client breaks off.
 pub(super) async fn read(sent: Sent) -> Result<Bytes, Refusal> {
     match sent {
         Sent::Coming(body) => collected(body).await,
@@ -57,7 +57,7 @@ async fn collected(body: HttpBody) -> Result<Bytes, Refusal> {
 }
 
 /// # Errors
-/// 415 for a media type that objects of `info` are not read from.
+/// 415 for a media type that objects of `info` cannot be read from.
 pub(super) fn format(info: &ResourceInfo, headers: &HeaderMap) -> Result<Format, Refusal> {
     format_of(headers, info.builtin)
 }
@@ -79,10 +79,10 @@ pub(super) async fn object(info: &ResourceInfo, headers: &HeaderMap, body: Sent)
     Ok(Body { format, bytes: read(body).await? })
 }
 
-/// The options that came in a body; none came where it is empty, whatever it is said to be.
+/// Reads options from a body; None if it is empty, whatever its content type.
 ///
 /// # Errors
-/// 413 and 400 as [`read`], 415 for a media type that options are not read from, 400 for what cannot be read.
+/// 413 and 400 as [`read`], 415 for an unsupported media type, 400 for an invalid body.
 pub(super) async fn options(headers: &HeaderMap, body: Sent) -> Result<Option<Value>, Refusal> {
     let bytes = read(body).await?;
     if bytes.is_empty() {
@@ -93,7 +93,7 @@ pub(super) async fn options(headers: &HeaderMap, body: Sent) -> Result<Option<Va
 }
 
 /// # Errors
-/// 415 for a media type that is no patch, or none for this resource.
+/// 415 for a media type that is not a patch, or not one for this resource.
 pub(super) fn patch_format(info: &ResourceInfo, headers: &HeaderMap) -> Result<PatchFormat, Refusal> {
     match (media_type(headers).as_deref(), info.builtin) {
         (Some("application/json-patch+json"), _) => Ok(PatchFormat::Json),
@@ -109,17 +109,17 @@ pub(super) fn patch_format(info: &ResourceInfo, headers: &HeaderMap) -> Result<P
     }
 }
 
-/// The media type without parameters; None when there is no header.
+/// Returns the media type without parameters; None without a header.
 fn media_type(headers: &HeaderMap) -> Option<String> {
     let text = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
     let media_type = text.split(';').next().unwrap_or_default().trim().to_lowercase();
     (!media_type.is_empty()).then_some(media_type)
 }
 
-/// What was read of a body, unless the client does not wish for what the schema does not know.
+/// Returns the decoded body, or refuses unknown and duplicate fields if the client's field validation asks for that.
 ///
 /// # Errors
-/// 400 that tells it.
+/// 400 that lists them.
 pub(super) fn known(
     call: &Call,
     kind: (&str, &str, &str),

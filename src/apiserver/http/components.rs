@@ -1,5 +1,5 @@
-//! The deprecated ComponentStatuses: not stored, but determined by looking for the parts of a control plane at the
-//! addresses where they would listen.
+//! Answers requests for the deprecated ComponentStatuses, which are not stored: it probes the parts of a control plane at
+//! their default local ports.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -19,7 +19,7 @@ use crate::registry::selector::Selector;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 
-/// Parts of a control plane, and the port of their health pages; the store has none, it is in this process.
+/// The parts of a control plane, and their health ports; the store runs in this process and has none.
 const COMPONENTS: [(&str, Option<u16>); 3] =
     [("scheduler", Some(10259)), ("controller-manager", Some(10257)), ("etcd-0", None)];
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub(super) async fn answer(
         Some(name) => match COMPONENTS.into_iter().find(|(known, _)| *known == name) {
             Some((name, port)) => status(name, port).await,
             None => {
-                // Upstream tells the kind here where it tells the resource elsewhere.
+                // Upstream's message has the kind here, and the resource elsewhere.
                 let mut info = ResourceInfo::clone(&call.info);
                 info.plural.clone_from(&info.singular);
                 return Err(Refusal::not_found(&info, name).into());
@@ -79,7 +79,7 @@ async fn status(name: &str, port: Option<u16>) -> Value {
     })
 }
 
-/// Why nobody is there, in Go's words.
+/// Returns why the port cannot be reached, in Go's words; None if it can.
 async fn unreachable(port: u16) -> Option<String> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let why = match timeout(PATIENCE, TcpStream::connect(address)).await {

@@ -1,6 +1,6 @@
-//! Subresources that are not stored objects: tokens of service accounts, bindings and evictions of pods, and what
+//! Answers subresources that are not stored: tokens of service accounts, bindings and evictions of pods, and what
 //! only a pod's node can provide, its log and streams to its containers. This server has no nodes: logs come from
-//! whatever runs pods beside it, and streams fail with the message of an API server that cannot find the node.
+//! the program that runs pods beside it, and streams fail with the message of an API server that cannot find the node.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ use crate::resources::{Asked as Holds, BINDING, EVICTION, Subresource, TOKEN_REQ
 use crate::server::Server;
 use crate::status::Refusal;
 
-/// A Binding that is sent to its own resource: the pod has its name.
+/// Creates a Binding that is posted to its own resource: its name is that of the pod.
 pub(super) async fn bind(
     server: &Server,
     call: &Call,
@@ -36,14 +36,14 @@ pub(super) async fn bind(
     let received = codec::receive(&call.info, None, &body)?;
     let mut binding = body::known(call, BINDING, &options, &body, received)?;
     belongs_to_path(call, &mut binding)?;
-    // Nobody says which pod is meant by more than its name here.
+    // Here the pod is identified by name only.
     object::set_meta(&mut binding, "uid", None);
     let name = object::name(&binding).to_owned();
     let done = server.registry().bind((&about, call), &name, &binding, &options).await?;
     Ok(respond::document(201, &done, accepted))
 }
 
-/// An object of a kind of its own that was sent to have something done.
+/// An object that is posted to a subresource to have an action done, and its options.
 struct Posted {
     object: Value,
     options: WriteOptions,
@@ -69,7 +69,7 @@ pub(super) struct Asked<'a> {
     pub(super) call: &'a Call,
     pub(super) name: &'a str,
     pub(super) query: &'a Query,
-    /// What follows the subresource in the path.
+    /// The rest of the path after the subresource.
     pub(super) rest: Option<&'a str>,
 }
 
@@ -118,7 +118,7 @@ impl Asked<'_> {
         Ok(respond::document(201, &request, accepted))
     }
 
-    /// Why nothing is passed on to a pod, service or node.
+    /// Returns the refusal of a proxy request: nothing is forwarded to pods, services or nodes.
     fn proxy(&self) -> Result<Refusal, Refusal> {
         let (registry, info) = (self.server.registry(), &self.call.info);
         let Some(name) = proxied(self.name) else {
@@ -126,7 +126,7 @@ impl Asked<'_> {
             return Err(Refusal::bad_request(why));
         };
         let object = registry.get_builtin(self.call, name)?;
-        // Nothing is passed on to this machine itself, nor to what has no address yet.
+        // As upstream, loopback addresses and missing ones are not allowed.
         let address = match info.plural.as_str() {
             "pods" => Some(pointer::text(&object, "/status/podIP")),
             "nodes" => Some(pointer::text(&object, "/status/addresses/0/address")),
@@ -150,7 +150,7 @@ impl Asked<'_> {
         let pod = self.server.registry().get_builtin(self.call, self.name)?;
         let container = self.container(&pod)?;
         let body = match self.server.pod_logs() {
-            // A pod without a node has not written anything yet.
+            // A pod without a node has no log yet.
             _ if node_of(&pod).is_empty() => Body::empty(),
             Some(logs) => match logs.open(&pod, LogOptions { container, ..options }) {
                 Ok(log) => Body::from_stream(log),
@@ -168,7 +168,7 @@ impl Asked<'_> {
         Ok(response)
     }
 
-    /// Asks admission about the stream, described by the options of the query.
+    /// Runs admission for the stream, whose options come from the query.
     async fn admitted(&self, subresource: Subresource) -> Result<(), Refusal> {
         let Some((_, _, kind)) = subresource.own_kind(&self.call.info) else { return Ok(()) };
         let mut asked = json!({"kind": kind, "apiVersion": "v1"});
@@ -193,7 +193,7 @@ impl Asked<'_> {
         self.server.registry().connect(self.call, self.name, &asked).await
     }
 
-    /// Why there is no stream.
+    /// Returns the refusal of a stream.
     fn stream(&self, subresource: Subresource, upgrades: bool) -> Result<Refusal, Refusal> {
         let pod = self.server.registry().get_builtin(self.call, self.name)?;
         if subresource != Subresource::PortForward {
@@ -202,7 +202,7 @@ impl Asked<'_> {
         Ok(match node_of(&pod) {
             "" => Refusal::bad_request(format!("pod {} does not have a host assigned", self.name)),
             node => match self.unreachable(node) {
-                // Who is found is asked for a stream, which this is none of.
+                // A node that is found would need an upgraded connection, which this request is not.
                 refusal if refusal.code() == 501 && !upgrades => {
                     Refusal::bad_request("Upgrade request required")
                 }
@@ -226,7 +226,7 @@ impl Asked<'_> {
         Refusal::not_found(&self.call.info, node)
     }
 
-    /// The container that is meant has to be one of the pod's, and one has to be named where there are several.
+    /// Returns the requested container, which must exist, and must be named if the pod has several.
     fn container(&self, pod: &Value) -> Result<String, Refusal> {
         let names = |pointer: &str| -> Vec<String> {
             let containers = pointer::items(pod, pointer).iter();
@@ -249,7 +249,7 @@ impl Asked<'_> {
     }
 }
 
-/// The name in `name`, `name:port` or `scheme:name:port`.
+/// Returns the name in `name`, `name:port` or `scheme:name:port`; None if the text has another form.
 fn proxied(text: &str) -> Option<&str> {
     let parts: Vec<&str> = text.split(':').collect();
     let name = match parts.as_slice() {
@@ -268,7 +268,7 @@ fn is_upgrade(headers: &HeaderMap) -> bool {
     texts.any(|text| text.to_ascii_lowercase().contains("upgrade"))
 }
 
-/// `ParseInt(text, 10, 32)`, or why it is no port.
+/// Parses a port like Go's `ParseInt(text, 10, 32)`, with Go's error.
 fn number(text: &str) -> Result<i32, Refusal> {
     text.parse().map_err(|_| {
         Refusal::bad_request(format!("strconv.ParseInt: parsing {}: invalid syntax", go::quote(text)))

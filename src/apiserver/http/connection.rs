@@ -1,9 +1,9 @@
 //! Serves one connection: takes the identity of its requests from the client certificate, and speaks HTTP/1.1 or
 //! HTTP/2.
 //!
-//! kubectl and client-go prefer HTTP/2, where many watches share a connection. The limits of both protocols are
-//! below: what a client may have open, reset, or send in one head. A client that exceeds them is told so
-//! (`ENHANCE_YOUR_CALM`, 431) and disconnected. How long it may be idle is decided by `admit_serving`.
+//! kubectl and client-go prefer HTTP/2, where many watches share a connection. The limits of both protocols, on
+//! concurrent requests, resets and the size of headers, are below. A client that exceeds them gets an error
+//! (`ENHANCE_YOUR_CALM`, 431) and is disconnected. Idle timeouts are applied by `admit_serving`.
 
 use std::convert::Infallible;
 use std::net::IpAddr;
@@ -27,37 +27,37 @@ use crate::flowcontrol::hangup::Hangup;
 use crate::identity::Identity;
 
 pub(super) const HTTP2: &[u8] = b"h2";
-/// A connection without requests is ended after 90 s, as kube-apiserver does.
+/// The timeouts of a connection; an idle one is closed after 90 s, as by kube-apiserver.
 pub(super) const LIMITS: Limits = Limits {
     head: Duration::from_secs(10),
     first_head: Duration::from_secs(10),
     idle: Duration::from_secs(90),
     drain: Duration::from_secs(5),
 };
-/// HTTP/2: requests at one time on one connection, as kube-apiserver has it.
+/// The number of concurrent HTTP/2 requests on one connection, as in kube-apiserver.
 const MAX_STREAMS: u32 = 250;
-/// Requests that a client took back before anybody looked at them (CVE-2023-44487).
+/// The number of requests that a client may reset before they are processed (CVE-2023-44487).
 const MAX_TAKEN_BACK: usize = 20;
-/// Mistakes in single requests that a connection outlives.
+/// The number of stream errors after which a connection is closed.
 const MAX_MISTAKES: usize = 100;
-/// Bytes of the fields of one head, continued (CVE-2023-45288) or not. Go's servers allow 1 MiB, of which nobody makes use.
+/// The size limit of a request's header fields, with continuations (CVE-2023-45288). Go's servers allow 1 MiB, which clients do not use.
 const MAX_HEAD: u32 = 64 * 1024;
-/// Bytes of an HTTP/1 connection's read buffer: a head fits, bodies pass through.
+/// The read buffer of an HTTP/1 connection: the header fits, bodies are streamed.
 const MAX_BUFFER: usize = 64 * 1024;
-/// Bytes of an answer that wait for one request's client.
+/// The bytes of a response that may wait for the client.
 const MAX_UNSENT: usize = 256 * 1024;
-/// A client of HTTP/2 that has said nothing for so long is asked whether it is there.
+/// The silence after which an HTTP/2 client is sent a ping.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Where the connection of a request comes from.
+/// The address that a request's connection comes from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer(pub(super) IpAddr);
 
-/// Answers what comes over connections.
+/// Serves HTTP on accepted connections.
 #[derive(Clone)]
 pub(super) struct Face {
     pub(super) router: axum::Router,
-    /// Who decides about client certificates, where the handshake did not.
+    /// Verifies client certificates, if the handshake did not.
     pub(super) clients: Option<Arc<dyn ClientCertVerifier>>,
 }
 
@@ -108,7 +108,7 @@ impl Host for Face {
                     .serve_connection(TokioIo::new(stream), service);
                 guest.see_out(connection, http2::Connection::graceful_shutdown).await
             } else {
-                // Whether answers are taken is the hangup's to say: a watch may lie for long where nobody else waits.
+                // Write timeouts are left to the hangup: the chunk of a watch may wait for long if nobody else needs the memory.
                 let stream = Paced::new(stream, activity, LIMITS.head, None);
                 let connection = http1::Builder::new()
                     .header_read_timeout(None)
@@ -133,7 +133,7 @@ impl Host for Face {
     }
 }
 
-/// The response, whose request is under way until the last of its body is sent: a watch as long as it is watched.
+/// Wraps the response so that its request counts as open until the last of the body is sent; a watch until it ends.
 fn until_sent(response: Response, under_way: UnderWay) -> Response {
     response.map(|body| {
         Body::new(body.map_err(move |error| {
@@ -175,7 +175,7 @@ mod tests {
         true
     }
 
-    /// The clock of a head does not run between requests: a client that keeps its connection would find it closed.
+    /// Checks that the header timeout does not run between requests, where it would close kept connections.
     #[tokio::test(start_paused = true)]
     async fn a_connection_of_http1_lies_idle_for_longer_than_a_head_may_take() {
         let places = Arc::new(Places::new(8));

@@ -1,4 +1,4 @@
-//! The deadline of a request: as upstream, every request but a stream has one, and `timeout=10s` brings it forward.
+//! Determines the deadline of a request: as upstream, every request except streams has one, and `timeout=10s` shortens it.
 
 use std::time::Duration;
 
@@ -10,18 +10,18 @@ use super::path::{Place, Target};
 use crate::call::{ListOptions, Query};
 use crate::status::Refusal;
 
-/// As upstream, what a change may take that does not say less.
+/// The default time of a change, as upstream.
 const CHANGE: Duration = Duration::from_secs(34);
-/// As upstream, what anything may take that is no stream: lists, and the removal of everything that a list selects.
+/// The longest time of a request that is not a stream, as upstream: lists, and deletions of collections.
 pub(super) const LONGEST: Duration = Duration::from_mins(1);
-/// Subresources that stand for a stream: what the query says are options of the stream. None is opened here, so that each is
-/// answered as soon as admission was asked.
+/// Subresources that open a stream, whose query holds options of the stream. None is opened here, so that each is
+/// answered once admission has decided.
 const STREAMS: [&str; 4] = ["attach", "exec", "portforward", "proxy"];
 
-/// How long the request may take; None for a watch, and for a log.
+/// Returns the time that the request may take; None for a watch or a log.
 ///
 /// # Errors
-/// 400 for a `timeout` that is no duration.
+/// 400 for an invalid `timeout`.
 pub(super) fn of(incoming: &Incoming, target: &Target) -> Result<Option<Duration>, Refusal> {
     let query = Query::parse(&incoming.query);
     let mut longest = LONGEST;
@@ -51,7 +51,7 @@ pub(super) fn streams(place: &Place) -> bool {
     place.subresource.as_deref().is_some_and(|subresource| STREAMS.contains(&subresource))
 }
 
-/// A duration in Go's notation; None where it is not positive, which asks for nothing.
+/// Parses a duration in Go's notation; None if it is not positive, which sets no timeout.
 fn positive(text: &str) -> Result<Option<Duration>, duration::ParseError<'_>> {
     let nanoseconds = duration::parse(text)?;
     Ok(u64::try_from(nanoseconds).ok().filter(|nanoseconds| *nanoseconds > 0).map(Duration::from_nanos))

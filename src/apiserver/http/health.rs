@@ -1,8 +1,8 @@
-//! Health checks: `/livez`, `/readyz` and `/healthz` as a whole, with details (`?verbose`) and by check
-//! (`/livez/etcd`), and the same as metrics in `/metrics/slis`.
+//! Answers health checks: `/livez`, `/readyz` and `/healthz` as a whole, with details (`?verbose`) and by check
+//! (`/livez/etcd`), and as metrics in `/metrics/slis`.
 //!
-//! The checks have kube-apiserver's names, so that probes which name one find it. A check of `poststarthook/` says
-//! that a part of the start is over, which holds for all of them before this server answers at all.
+//! The checks have kube-apiserver's names, so that probes of a single check work. A check of `poststarthook/` reports
+//! that a part of the startup is complete, which is always true once this server answers.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use super::respond;
 use crate::call::Query;
 use crate::server::Server;
 
-/// One check: its name, and whether it passes.
+/// The name of a check, and whether it passes.
 type Check = (String, bool);
 
 const HOOKS: [&str; 32] = [
@@ -70,7 +70,7 @@ impl Probe {
         }
     }
 
-    /// The checks of the probe, those that other parts of the process report among them.
+    /// Returns the checks of the probe, including those that other parts of the process report.
     fn checks(self, server: &Server) -> Vec<Check> {
         let first: &[&str] = match self {
             Self::Health | Self::Live => &["ping", "log", "loopback-serving-certificate", "etcd"],
@@ -81,14 +81,14 @@ impl Probe {
             first.iter().chain(hooks).map(|name| ((*name).to_owned(), true)).collect();
         if self == Self::Ready {
             checks.extend(server.parts());
-            // Reads go on while nothing can be written, so that a restart is not asked for.
+            // Not part of liveness, as reads work while the store takes no writes.
             checks.extend(server.registry().store.takes_writes().map(|takes| ("store".to_owned(), takes)));
         }
         checks
     }
 }
 
-/// `/readyz`, `/readyz?verbose`, `/readyz/CHECK`; the same below `/livez` and `/healthz`. None for other paths.
+/// Answers `/readyz`, `/readyz?verbose`, `/readyz/CHECK`, and the same for `/livez` and `/healthz`. None for other paths.
 pub(super) fn answer(server: &Server, path: &str, query: &Query) -> Option<Response> {
     let path = path.strip_prefix('/')?;
     let (name, check) = path.split_once('/').map_or((path, None), |(name, check)| (name, Some(check)));
@@ -113,7 +113,7 @@ pub(super) fn answer(server: &Server, path: &str, query: &Query) -> Option<Respo
     }
 }
 
-/// Whether all checks pass but those that are `excluded`, and the same in words.
+/// Returns whether all checks pass except those that are `excluded`, and the report as text.
 fn whole(probe: Probe, checks: &[Check], excluded: &[&str]) -> (bool, String) {
     let (mut text, mut passed) = (String::new(), true);
     for (name, passes) in checks {
@@ -138,7 +138,7 @@ fn whole(probe: Probe, checks: &[Check], excluded: &[&str]) -> (bool, String) {
     (passed, text)
 }
 
-/// The paths of all probes and checks.
+/// Returns the paths of all probes and checks.
 pub(super) fn paths(server: &Server) -> Vec<String> {
     let of = |probe: Probe| {
         let root = format!("/{}", probe.name());
@@ -148,7 +148,7 @@ pub(super) fn paths(server: &Server) -> Vec<String> {
     Probe::ALL.into_iter().flat_map(of).collect()
 }
 
-/// `/metrics/slis`: 1 for each check that passes.
+/// Returns the metrics of `/metrics/slis`: 1 for each check that passes.
 pub(super) fn indicators(server: &Server) -> String {
     let mut text = String::from("# TYPE kubernetes_healthcheck gauge\n");
     for probe in Probe::ALL {

@@ -1,9 +1,9 @@
-//! Impersonation: determines the user that the `Impersonate-*` headers name, and checks that the caller may act as
+//! Determines the user that the `Impersonate-*` headers name, and checks that the caller may impersonate
 //! this user.
 //!
-//! A caller may be allowed to impersonate in a mode (`impersonate:user-info` and the like) for single verbs, or
-//! outright (`impersonate`). The modes are tried first; a caller that may use none is refused with the message of the
-//! first.
+//! A caller may be allowed to impersonate in a mode (`impersonate:user-info` and others) for single verbs, or
+//! without restriction (`impersonate`). The modes are tried first; a caller that may use none is refused with the message
+//! of the first.
 
 use admit_apimachinery::{
     go::quote::{quote, quote_all},
@@ -25,7 +25,7 @@ const AUTHENTICATION: &str = "authentication.k8s.io";
 const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
-/// Who the headers name.
+/// The user that the headers name.
 struct Wanted {
     user: String,
     uid: String,
@@ -33,19 +33,19 @@ struct Wanted {
     extra: BTreeMap<String, Vec<String>>,
 }
 
-/// A way of impersonating: its name in verbs, and whether it is one of the narrow ones.
+/// A mode of impersonation: its suffix in verbs, empty for the unrestricted one.
 #[derive(Clone, Copy)]
 struct Mode(&'static str);
 
 const OUTRIGHT: Mode = Mode("");
 
-/// As many modes are tried, at most.
+/// The most modes that are tried.
 const MODES: usize = 2;
 
-/// The identity that the request acts as: the caller's `own`, or the one that it may impersonate.
+/// Returns the identity that the request acts as: the caller's `own`, or the impersonated one.
 ///
 /// # Errors
-/// 400 for headers that name no user, 403 when the caller may not.
+/// 400 for headers that name no user, 403 if the caller may not impersonate the user.
 pub(super) fn acting(
     registry: &Registry,
     own: Identity,
@@ -63,10 +63,10 @@ pub(super) fn acting(
     Err(first.unwrap_or_else(|| Refusal::internal("no way to impersonate")))
 }
 
-/// How many questions about the rights of the caller [`acting`] may ask.
+/// Returns the number of access checks that [`acting`] may need.
 pub(super) fn questions(headers: &HeaderMap) -> usize {
     let named = headers.iter().filter(|(name, _)| name.as_str().starts_with("impersonate-")).count();
-    // For each mode one about each name, and one about the request.
+    // For each mode, one check for each name and one for the request.
     if named == 0 { 0 } else { (named + 1) * MODES }
 }
 
@@ -74,7 +74,7 @@ impl Wanted {
     fn read(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
         let texts = |name: &str| -> Vec<String> {
             let values = headers.get_all(name).iter();
-            // A name that is no ASCII is a name all the same: without it the caller would act as itself.
+            // A value that is not UTF-8 still counts as a name: otherwise the caller would act as itself.
             values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
         };
         let first = |name: &str| texts(name).into_iter().next().unwrap_or_default();
@@ -98,7 +98,7 @@ impl Wanted {
         Err(Refusal::bad_request(why))
     }
 
-    /// As Go prints the value.
+    /// Formats the value as Go does.
     fn as_go(&self) -> String {
         let list = |items: &[String]| format!("[]string{{{}}}", quote_all(items, ", "));
         let groups = if self.groups.is_empty() { "[]string(nil)".to_owned() } else { list(&self.groups) };
@@ -179,7 +179,7 @@ impl Wanted {
     fn identity(&self, narrow: bool) -> Identity {
         let mut groups = self.groups.clone();
         match (self.account(), self.node()) {
-            // Accounts and nodes are in the groups of their kind without saying so.
+            // Service accounts and nodes belong to the groups of their kind implicitly.
             (Some((namespace, _)), _) if groups.is_empty() => {
                 groups.push("system:serviceaccounts".to_owned());
                 groups.push(format!("system:serviceaccounts:{namespace}"));
@@ -196,7 +196,7 @@ impl Wanted {
     }
 }
 
-/// The request itself, as something to be done in a mode.
+/// Returns the attributes of the request itself, for a check whether it may be done in a mode.
 fn on(mode: Mode, request: &AccessAttributes) -> AccessAttributes {
     let mut asked = request.clone();
     let (AccessAttributes::Resource { verb, .. } | AccessAttributes::Path { verb, .. }) = &mut asked;

@@ -1,5 +1,5 @@
-//! The HTTP layer: paths, content negotiation, bodies, watch streams, warnings. What requests to resources mean is
-//! left to the registry.
+//! Implements the HTTP layer: paths, content negotiation, bodies, watch streams, warnings. The registry carries out
+//! requests to resources.
 
 mod accept;
 mod access;
@@ -49,12 +49,12 @@ use self::audited::Noted;
 use self::body::Sent;
 use self::path::Target;
 
-/// Why a request has no answer of its own.
+/// Says why a request fails.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A Status.
+    /// Answered with a Status.
     Refused(Refusal),
-    /// No such path: plain text.
+    /// Answered with a plain text page: there is no such path.
     NoSuchPage,
 }
 
@@ -64,17 +64,17 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// A request, taken apart.
+/// The parts of a request.
 pub(crate) struct Incoming {
     pub(crate) method: Method,
     pub(crate) path: String,
     pub(crate) query: String,
     pub(crate) headers: HeaderMap,
     pub(crate) identity: Identity,
-    /// Of the connection, where there is one.
+    /// The send deadlines of the connection, if there is one.
     hangup: Option<Hangup>,
     pub(crate) body: Sent,
-    /// What is noted for the audit log, where there is one.
+    /// The data for the audit log, if there is one.
     noted: Option<Noted>,
     /// The deadline of the request, unless it is a stream.
     pub(crate) until: Instant,
@@ -87,15 +87,15 @@ impl Incoming {
     }
 
     /// # Errors
-    /// 422 for values that are none of the supported ones.
+    /// 422 for unsupported values.
     fn write_options(&self, kind: &'static str) -> Result<WriteOptions, Refusal> {
         WriteOptions::parse(kind, &Query::parse(&self.query), self.user_agent())
     }
 
-    /// What a request that creates something was sent with, whose answer `accepted` is to be the form of.
+    /// Reads the body and options of a creating request, whose response has the form `accepted`.
     ///
     /// # Errors
-    /// As those of its parts: the answer's form first, then the body, then the options.
+    /// The first of: the form of the response, the body, the options.
     async fn posted(
         self,
         info: &ResourceInfo,
@@ -112,7 +112,7 @@ pub(crate) fn router(server: Server) -> axum::Router {
     axum::Router::new().fallback(handle).with_state(server)
 }
 
-/// A change that finds no place waits so long for one.
+/// How long a change waits for a place.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn handle(State(server): State<Server>, request: Request) -> Response {
@@ -166,7 +166,7 @@ async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Re
     response
 }
 
-/// The answer to a path of which nobody knows what is asked, whoever asks it.
+/// Answers a path from which no request can be derived, without authentication; None for all other paths.
 fn unread(uri: &http::Uri, target: &Target) -> Option<Response> {
     match target {
         Target::Resource(_) | Target::Other => None,
@@ -185,7 +185,7 @@ fn unread(uri: &http::Uri, target: &Target) -> Option<Response> {
     }
 }
 
-/// Answers a request where its work belongs: changes and long answers on threads of their own, and everything that is short
+/// Answers a request on the right thread: changes and long responses on threads of their own, everything short
 /// at once.
 async fn in_turn(
     server: &Server,
@@ -200,7 +200,7 @@ async fn in_turn(
     incoming.until += patience.unwrap_or_default();
     let until = incoming.until;
     let reads = matches!(incoming.method, Method::GET | Method::HEAD | Method::OPTIONS);
-    // What is on the heap is not copied wherever what waits for it is moved.
+    // Boxed, so that the large future is not copied whenever its parent is moved.
     if allowed.is_err() || (reads && !is_long(&incoming, &target)) {
         return Box::pin(route(server, incoming, target, allowed)).await;
     }
@@ -215,7 +215,7 @@ async fn in_turn(
         let refusal = Refusal::too_many_requests("Too many requests, please try again later.", 1);
         return respond::refusal(&refusal, &Accepted::default());
     };
-    // Who sends slowly holds no thread.
+    // A body that arrives slowly holds no thread.
     if timeout_at(until, incoming.body.arrive()).await.is_err() {
         return respond::refusal(&Refusal::timed_out(), &Accepted::default());
     }
@@ -234,7 +234,7 @@ async fn in_turn(
     outcome(turns::run(until, Some(lane), work).await)
 }
 
-/// Whether a read is about all of the documentation, or asks admission. Lists go to their lane when there is room for them.
+/// Returns whether a read is for OpenAPI documents or runs admission. Lists enter their lane once there is memory for them.
 fn is_long(incoming: &Incoming, target: &Target) -> bool {
     match target {
         Target::Resource(place) => deadline::streams(place),
@@ -253,7 +253,7 @@ async fn route(
     allowed: Result<(), Refusal>,
 ) -> Response {
     let accepted = Accepted::parse(&incoming.headers, &incoming.query, true);
-    // A refusal has one form.
+    // A Status has one form only.
     let told_in = Accepted::parse_whole(&incoming.headers, &incoming.query);
     if let Err(refusal) = allowed {
         return respond::not_allowed(&refusal, &told_in);

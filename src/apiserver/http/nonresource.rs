@@ -1,4 +1,4 @@
-//! Paths that are not resources: discovery, OpenAPI, version, health.
+//! Answers paths that are not resources: discovery, OpenAPI, version, health.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
     let rows = served.table.rows();
     let trimmed = if path.starts_with("/api") { path.trim_end_matches('/') } else { path };
     match if path == "/version/" { "/version" } else { trimmed } {
-        // Nothing is below the index of documents but documents.
+        // Only documents are below the index of documents.
         "/openapi/v3/" => Ok(respond::nothing(404)),
         "" | "/" | "/index.html" => Ok(index(server)),
         "/version" => {
@@ -41,7 +41,7 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
             if found.is_none() && is_elsewhere(server, trimmed) {
                 return Ok(respond::service_unavailable());
             }
-            // Upstream's router looks at the versions of groups that it knows.
+            // Upstream's router handles the versions of groups that it knows.
             let routed = match trimmed.strip_prefix("/apis/").and_then(|path| path.split_once('/')) {
                 Some((group, _)) => rows.iter().any(|row| row.builtin && row.group == group),
                 None => trimmed.starts_with("/api/"),
@@ -68,7 +68,7 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
             check_page(incoming)?;
             Ok(respond::shown_text(status_page(server)))
         }
-        // Flags are the process' own, and it shows them with `--help`.
+        // The flags of the process are shown by its `--help` only.
         "/flagz" => {
             check_page(incoming)?;
             Ok(respond::shown_text(format!("admit flagz\n{FOR_PEOPLE}\n\n")))
@@ -77,7 +77,7 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
     }
 }
 
-/// A document of OpenAPI.
+/// Answers a request for an OpenAPI document.
 fn document(
     server: &Server,
     rows: &[Arc<ResourceInfo>],
@@ -90,13 +90,13 @@ fn document(
             Ok(respond::finished(packed_document(response, &incoming.headers)))
         }
         Some(response) => Ok(respond::finished(response)),
-        // Below the index of documents a path that is none has an answer without words.
+        // Unknown paths below the index of documents have an empty body.
         None if path.starts_with("/openapi/v3/") => Ok(respond::nothing(404)),
         None => Err(Failure::NoSuchPage),
     }
 }
 
-/// Pages beside those of health and of groups.
+/// The paths besides those of health checks and groups.
 const PAGES: [&str; 14] = [
     "/.well-known/openid-configuration",
     "/api",
@@ -130,7 +130,7 @@ fn accepted_key_set(incoming: &Incoming) -> Result<(), Refusal> {
     }
 }
 
-/// Pages for people are plain text, and that has to be wanted.
+/// Checks that the client accepts plain text, the only type of pages for people.
 fn check_page(incoming: &Incoming) -> Result<(), Refusal> {
     let header = incoming.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
     let wanted = |clause: &str| {
@@ -148,14 +148,14 @@ fn is_elsewhere(server: &Server, path: &str) -> bool {
     version.is_some_and(|(group, version)| server.registry().is_served_elsewhere(group, version))
 }
 
-/// `routed`: whether upstream's router looks at the media types first.
+/// Answers with a discovery document; `routed`: whether upstream's router checks the media type first.
 fn discovered(
     found: Option<http::Response<bytes::Bytes>>,
     incoming: &Incoming,
     routed: bool,
 ) -> Result<Response, Failure> {
     let response = found.ok_or(Failure::NoSuchPage)?;
-    // Discovery negotiates its aggregated forms itself.
+    // Discovery has negotiated its aggregated forms itself.
     if response.headers().contains_key(http::header::ETAG) {
         return Ok(respond::finished(response));
     }
@@ -184,7 +184,7 @@ fn index(server: &Server) -> Response {
     respond::readable(&json!({"paths": paths}))
 }
 
-/// What the server tells of itself to people, in no format that is promised.
+/// Returns the status page of the server for people, whose format may change.
 fn status_page(server: &Server) -> String {
     let version = Server::version();
     let text = |field: &str| version[field].as_str().unwrap_or_default().to_owned();

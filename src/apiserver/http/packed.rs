@@ -1,4 +1,4 @@
-//! Compresses long answers for clients that take them so.
+//! Compresses long responses for clients that accept gzip.
 
 use std::io::Write as _;
 
@@ -11,18 +11,18 @@ use http::{HeaderMap, HeaderValue, header};
 use http_body_util::{BodyExt as _, Collected};
 use tokio::task::spawn_blocking;
 
-/// Shorter answers are sent as they are.
+/// The size below which responses are not compressed.
 const LEAST: u64 = 128 << 10;
 
-/// The answer to a request with `asked` among its headers: streams, short ones and those of other clients stay as they are.
+/// Compresses the response to a request with the headers `asked`; streams and short responses stay as they are.
 pub(super) async fn packed(response: Response, asked: &HeaderMap) -> Response {
     if !takes_gzip(asked) || response.body().size_hint().exact().is_none_or(|length| length <= LEAST) {
         return response;
     }
     let (mut parts, body) = response.into_parts();
-    // A document is whole already.
+    // The body is in memory already.
     let text = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-    // Some milliseconds for each MiB: off the threads that carry bytes.
+    // Takes some milliseconds for each MiB, so it runs off the threads that serve connections.
     let whole = text.clone();
     let Ok(Some(body)) = spawn_blocking(move || compressed(&text)).await else {
         return Response::from_parts(parts, Body::from(whole));
@@ -32,7 +32,7 @@ pub(super) async fn packed(response: Response, asked: &HeaderMap) -> Response {
     Response::from_parts(parts, Body::from(body))
 }
 
-/// A document that says on what it depends in words of its own.
+/// Compresses a document that has its own `Vary` header.
 pub(super) fn packed_document(document: http::Response<Bytes>, asked: &HeaderMap) -> http::Response<Bytes> {
     if !takes_gzip(asked) || u64::try_from(document.body().len()).is_ok_and(|length| length <= LEAST) {
         return document;
@@ -48,7 +48,7 @@ fn compressed(text: &[u8]) -> Option<Bytes> {
     encoder.write_all(text).and_then(|()| encoder.finish()).ok().map(Bytes::from)
 }
 
-/// As upstream reads the header: the word alone, without a quality.
+/// Returns whether the header accepts gzip; as upstream, quality values are ignored.
 fn takes_gzip(asked: &HeaderMap) -> bool {
     let encodings =
         asked.get(header::ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();

@@ -2,15 +2,15 @@
 
 use crate::call::unescape;
 
-/// What a path points at.
+/// The target of a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
     Resource(Place),
-    /// Discovery, health, version, and what is not there.
+    /// Discovery, health, version, or an unknown path.
     Other,
-    /// A verb of the old paths, without what it is about.
+    /// A verb of the old paths (`/watch/`, `/proxy/`) without a resource.
     Verb,
-    /// No path: an escape in it is broken.
+    /// An invalid path with a broken escape.
     Broken,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Place {
     pub(super) plural: String,
     pub(super) name: Option<String>,
     pub(super) subresource: Option<String>,
-    /// What follows the subresource.
+    /// The rest of the path after the subresource.
     pub(super) rest: Option<String>,
     /// The old `/watch/` prefix.
     pub(super) watch: bool,
@@ -32,7 +32,7 @@ pub(super) struct Place {
 
 pub(super) fn parse(path: &str) -> Target {
     let Some(decoded) = unescape(&path.replace('+', "%2B")) else { return Target::Broken };
-    // No route begins so, though what it asks for could be told.
+    // No route begins with `//`, although the resource could be derived.
     if decoded.starts_with("//") {
         return Target::Other;
     }
@@ -58,7 +58,7 @@ pub(super) fn parse(path: &str) -> Target {
         (place.watch, place.proxy) = (verb == "watch", verb == "proxy");
         parts.remove(0);
     }
-    // `namespaces/NAME/status` is about the namespace, `namespaces/NAME/pods` about what is in it.
+    // `namespaces/NAME/status` is a subresource of the namespace, `namespaces/NAME/pods` a resource in it.
     let inside = parts.first() == Some(&"namespaces")
         && parts.len() > 2
         && !matches!(parts.get(2), Some(&("status" | "finalize")));

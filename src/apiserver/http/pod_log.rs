@@ -1,4 +1,4 @@
-//! Parses the query of `pods/log`: which part of the log is wanted.
+//! Parses the query of `pods/log`: which part of the log is requested.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -9,10 +9,10 @@ use crate::status::{Cause, Refusal};
 
 const STREAMS: [&str; 3] = ["All", "Stdout", "Stderr"];
 
-/// What `query` asks of the log of `pod`; the container is left to whoever knows the pod.
+/// Parses the options for the log of `pod`; the caller determines the container.
 ///
 /// # Errors
-/// 400 for what is no number or time, 422 for numbers that make no sense.
+/// 400 for an invalid number or time, 422 for a number out of range.
 pub(super) fn options(query: &Query, pod: &str, now: Timestamp) -> Result<LogOptions, Refusal> {
     let (tail, limit) = (query.integer("tailLines")?, query.integer("limitBytes")?);
     let seconds = query.integer("sinceSeconds")?;
@@ -55,7 +55,7 @@ pub(super) fn options(query: &Query, pod: &str, now: Timestamp) -> Result<LogOpt
     })
 }
 
-/// What is wrong with a number that is less than it may be.
+/// Returns the error of a number that is less than `least`.
 fn below(number: Option<i64>, field: &str, least: i64) -> Option<Cause> {
     let number = number.filter(|number| *number < least)?;
     let or_equal = if least == 0 { "or equal to " } else { "" };

@@ -1,4 +1,4 @@
-//! The form in which an object or a list is shown: whole, as a Table, or as metadata alone.
+//! Converts an object or list to the requested form: whole, a Table, or metadata only.
 
 use admit_apimachinery::go;
 use axum::response::Response;
@@ -12,7 +12,7 @@ use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 use crate::table;
 
-/// An object or list that was read, in the form that was asked for.
+/// Builds the response for an object or list in the requested form.
 pub(super) fn shown_as(call: &Call, query: &Query, accepted: &Accepted, object: &Value) -> Response {
     let form = presented(call, query, accepted, object);
     respond::document(200, form.as_ref().unwrap_or(object), accepted)
@@ -23,7 +23,7 @@ pub(super) fn shown(call: &Call, query: &Query, accepted: &Accepted, answer: &An
     respond::document(answer.code, form.as_ref().unwrap_or(&answer.object), accepted)
 }
 
-/// The object or list as a Table or as metadata, when that was asked for. A Status is always shown whole.
+/// Converts the object or list to a Table or to metadata; None if it is shown whole, as a Status always is.
 fn presented(call: &Call, query: &Query, accepted: &Accepted, object: &Value) -> Option<Value> {
     if object.get("kind").and_then(Value::as_str) == Some("Status")
         && object.get("apiVersion") == Some(&"v1".into())
@@ -43,7 +43,7 @@ fn presented(call: &Call, query: &Query, accepted: &Accepted, object: &Value) ->
     }
 }
 
-/// Only lists of custom resources show a continue token that is empty.
+/// Removes an empty continue token, which only whole lists of custom resources show.
 fn drop_empty_token(metadata: &mut Value) {
     if metadata.get("continue").and_then(Value::as_str) == Some("") {
         crate::object::set_field(metadata, "continue", None);
@@ -57,7 +57,7 @@ fn metadata_only(info: &ResourceInfo, object: &Value, version: &str) -> Value {
     let mut meta = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
     drop_empty_token(&mut meta);
     let items: Vec<Value> = items.iter().map(|item| table::partial_metadata(info, item, version)).collect();
-    // Upstream never allocates the list that has nothing to hold.
+    // Upstream's list is nil, not empty, if it has no items.
     let items = if items.is_empty() { Value::Null } else { Value::Array(items) };
     json!({
         "kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": meta,

@@ -36,7 +36,7 @@ struct Asked<'a> {
     accepted: &'a Accepted,
     incoming: Incoming,
     legacy_watch: bool,
-    /// What follows the subresource in the path.
+    /// The rest of the path after the subresource.
     rest: Option<String>,
 }
 
@@ -94,7 +94,7 @@ pub(super) async fn answer(
         Err(Failure::Refused(refusal)) => respond::refusal(&refusal, &told_in),
         Err(Failure::NoSuchPage) => respond::page_not_found(),
     };
-    // Nothing is said of a built-in kind where no verb of it was reached.
+    // No deprecation warning for a built-in kind if no verb was reached.
     let unreached = [StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_ACCEPTABLE].contains(&response.status());
     let deprecation = info.deprecation.clone().filter(|_| !(info.builtin && unreached));
     let noted = warnings.clone();
@@ -107,7 +107,7 @@ pub(super) async fn answer(
     Ok(response)
 }
 
-/// What is said of a resource that the table does not have; `known` is whether its group is one of the server's own.
+/// Answers a request for an unknown resource; `known` is whether the server has its group.
 fn unserved(server: &Server, place: &Place, known: bool) -> Result<Response, Failure> {
     if server.registry().is_served_elsewhere(&place.group, &place.version) {
         return Ok(respond::service_unavailable());
@@ -115,7 +115,7 @@ fn unserved(server: &Server, place: &Place, known: bool) -> Result<Response, Fai
     Err(if known { Refusal::unknown_path().into() } else { Failure::NoSuchPage })
 }
 
-/// Whether the path has the shape that the row's scope asks for; the subresource that it names.
+/// Checks that the path matches the scope of the resource, and returns the subresource.
 fn scope_and_subresource(info: &ResourceInfo, place: &Place) -> Result<Option<Subresource>, Failure> {
     let missing = || if info.builtin { Refusal::unknown_path().into() } else { Failure::NoSuchPage };
     let across = place.namespace.is_none() && place.name.is_none();
@@ -138,8 +138,8 @@ fn scope_and_subresource(info: &ResourceInfo, place: &Place) -> Result<Option<Su
     }
 }
 
-/// Begins to watch. What is converted on its way out is converted where there is time for it; who waits for a webhook holds
-/// nobody's place meanwhile.
+/// Opens a watch. Building its first state takes a turn in the lane of lists; waiting for a conversion webhook
+/// does not.
 async fn watching(server: &Server, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
     let until = Instant::now() + deadline::LONGEST;
     if call.custom.is_none() || call.converter().is_some() {
@@ -150,7 +150,7 @@ async fn watching(server: &Server, call: &Call, options: &ListOptions) -> Result
     server.turns().list(&call.identity, until, watch).await?
 }
 
-/// What comes of `work`, if that is known in time.
+/// Returns the result of `work`, or 504 after the deadline.
 async fn by<T>(until: Instant, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
     timeout_at(until, work).await.unwrap_or_else(|_| Err(Refusal::timed_out()))
 }
@@ -184,7 +184,7 @@ impl Asked<'_> {
         if self.legacy_watch && !matches!(self.incoming.method, Method::GET | Method::HEAD) {
             return Err(self.not_allowed(across));
         }
-        // A change is large, and reads are not to be moved about with the room for one.
+        // Changes are boxed: their futures are large, and those of reads should not be.
         match (self.incoming.method.clone(), self.name.is_some()) {
             (Method::GET, _) if self.call.subresource != Some(Subresource::Finalize) => self.read().await,
             (Method::HEAD, _) if !info.builtin => self.read().await,
@@ -210,7 +210,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What is only asked, found out, or done.
+    /// Answers kinds that are not stored: reviews, component statuses and bindings.
     async fn answer_unstored(self) -> Result<Response, Failure> {
         let Self { server, call, name, query, accepted, incoming, .. } = self;
         match (call.info.kind.as_str(), &incoming.method) {
@@ -219,7 +219,7 @@ impl Asked<'_> {
                 components::answer(&call, name.as_deref(), &query, (accepted, headers)).await
             }
             ("ComponentStatus", _) => Err(Refusal::method_not_allowed().into()),
-            // There is nothing below what is only asked or done, nor outside of the namespaces it is done in.
+            // These kinds have no names, and namespaced ones exist only within a namespace.
             _ if call.info.scope == Scope::Namespaced && call.namespace.is_empty() => {
                 Err(Refusal::unknown_path().into())
             }
@@ -263,7 +263,7 @@ impl Asked<'_> {
                 self.accepted.check_for(&self.call.info, &self.incoming.headers, false)?;
                 check_export(&self.query)?;
                 registry.check_version(&self.query.text("resourceVersion"))?;
-                // What has to be converted comes before the room for it, which others need while a webhook is waited for.
+                // Converted before memory is reserved, which others need while a webhook is called.
                 let converted = match self.call.converter() {
                     Some(_) => Some(by(self.incoming.until, registry.get(&self.call, name)).await?),
                     None => None,
@@ -290,7 +290,7 @@ impl Asked<'_> {
             _ => {
                 self.accepted.check_for(&self.call.info, &self.incoming.headers, true)?;
                 let options = ListOptions::parse(&self.query, false)?;
-                // As with one object.
+                // Converted first, as for a single object.
                 let converted = match self.call.converter() {
                     Some(_) => Some(by(self.incoming.until, registry.list(&self.call, &options)).await?),
                     None => None,
@@ -348,7 +348,7 @@ impl Asked<'_> {
         self.accepted.check()?;
         let options = self.write_options("CreateOptions");
         let Self { server, call, query, accepted, incoming, .. } = self;
-        // What is sent comes first, and what it is sent with second.
+        // Errors of the body come before those of the options.
         let sent = body::object(&call.info, &incoming.headers, incoming.body).await?;
         let options = options?;
         let object = received(&call, &options, &sent)?;
@@ -408,16 +408,16 @@ impl Asked<'_> {
     }
 }
 
-/// Room for an answer that shows objects of so many bytes.
+/// Reserves memory for a response with objects of so many bytes.
 async fn room(server: &Server, call: &Call, bytes: usize) -> Result<Reservation, Refusal> {
     server.answers().room(&call.identity.username, bytes).await
 }
 
-/// What upstream says of any body that is no Scale of a custom resource: it does not find the words for what is wrong with it.
+/// Upstream's message for any invalid Scale of a custom resource: it fails to encode the actual error.
 const UNREAD_SCALE: &str = "no kind is registered for the type v1.Scale in scheme \
                             \"k8s.io/apiextensions-apiserver/pkg/apiserver/customresource_handler.go:781\"";
 
-/// Reads a body as an object, and objects to what the schema does not know as the client wishes.
+/// Decodes a body as an object, applying the client's field validation.
 fn received(call: &Call, options: &WriteOptions, sent: &codec::Body) -> Result<Value, Refusal> {
     let info = &call.info;
     if call.subresource == Some(Subresource::Scale) {

@@ -1,4 +1,4 @@
-//! Builds responses: documents in the media type that was asked for, with their headers; Status refusals; plain text
+//! Builds responses: documents in the requested media type, with their headers; refusals as a Status; plain text
 //! pages.
 
 use admit_apimachinery::yaml::write_sorted;
@@ -21,12 +21,12 @@ pub(super) fn json(code: u16, document: &Value) -> Response {
     json_text(code, format!("{document}\n"))
 }
 
-/// Documents for people: always indented, as the reference writes them.
+/// Responds with indented JSON, as the reference does for documents that people read.
 pub(super) fn readable(document: &Value) -> Response {
     json_text(200, format!("{document:#}"))
 }
 
-/// The text of a document.
+/// Responds with JSON text.
 pub(super) fn json_text(code: u16, text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
     *response.status_mut() = status(code);
@@ -36,11 +36,11 @@ pub(super) fn json_text(code: u16, text: impl Into<Body>) -> Response {
     response
 }
 
-/// In the media type that the client asked for.
+/// Responds with a document in the accepted media type.
 pub(super) fn document(code: u16, document: &Value, accepted: &Accepted) -> Response {
     match accepted {
         Accepted::Json(_) => json(code, document),
-        // What cannot be told as it was asked for is told to people.
+        // If nothing is acceptable, the response is indented JSON.
         Accepted::Nothing | Accepted::Pretty(_) => json_text(code, format!("{document:#}")),
         Accepted::Protobuf(_) => match encode::encode(tables(), document) {
             Some(bytes) => {
@@ -70,7 +70,7 @@ pub(super) fn refusal(refusal: &Refusal, accepted: &Accepted) -> Response {
     response
 }
 
-/// The refusal of what the caller may not do: upstream writes it where it writes plain pages, too.
+/// Responds with the refusal of a forbidden request, which has `X-Content-Type-Options: nosniff` as upstream.
 pub(super) fn not_allowed(refused: &Refusal, accepted: &Accepted) -> Response {
     let mut response = refusal(refused, accepted);
     response.headers_mut().insert(NO_SNIFF.0, NO_SNIFF.1);
@@ -84,7 +84,7 @@ pub(super) fn nothing(code: u16) -> Response {
     response
 }
 
-/// What others need to verify this server's tokens: it changes with the key, which is seldom.
+/// Responds with a document that verifiers of this server's tokens read and may cache: it changes only with the key.
 pub(super) fn issuer(document: &Value, media_type: &'static str) -> Response {
     let mut response = json_text(200, document.to_string());
     let headers = response.headers_mut();
@@ -93,12 +93,12 @@ pub(super) fn issuer(document: &Value, media_type: &'static str) -> Response {
     response
 }
 
-/// Go's page for a path that nothing serves.
+/// Responds with Go's page for an unknown path.
 pub(super) fn page_not_found() -> Response {
     text(404, "404 page not found\n")
 }
 
-/// The aggregator's page for a version whose server it does not reach.
+/// Responds with the aggregator's page for a version whose server it cannot reach.
 pub(super) fn service_unavailable() -> Response {
     text(503, "service unavailable\n")
 }
@@ -109,14 +109,14 @@ pub(super) fn text(code: u16, body: impl Into<String>) -> Response {
     response
 }
 
-/// A page of an error, before anything else is known of the request.
+/// Responds with an error page, for errors before the request is parsed.
 pub(super) fn page(code: u16, body: impl Into<String>) -> Response {
     let mut response = plain(code, body);
     response.headers_mut().insert(NO_SNIFF.0, NO_SNIFF.1);
     response
 }
 
-/// Text and nothing else.
+/// Responds with plain text, without further headers.
 pub(super) fn plain(code: u16, body: impl Into<String>) -> Response {
     let mut response = Response::new(Body::from(body.into()));
     *response.status_mut() = status(code);
@@ -125,14 +125,14 @@ pub(super) fn plain(code: u16, body: impl Into<String>) -> Response {
     response
 }
 
-/// A page for people, or for what collects measurements, which nobody is told not to guess the type of.
+/// Responds with a page for people or metrics collectors, without `X-Content-Type-Options`.
 pub(super) fn shown_text(body: impl Into<String>) -> Response {
     let mut response = plain(200, body);
     response.headers_mut().insert(header::CACHE_CONTROL, NO_CACHE);
     response
 }
 
-/// Measurements, in the format of Prometheus that has no timestamps of creation.
+/// Responds with metrics in the Prometheus text format without creation timestamps.
 pub(super) fn measured(body: impl Into<String>) -> Response {
     let mut response = shown_text(body);
     let format = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
@@ -144,12 +144,12 @@ pub(super) fn finished(response: http::Response<Bytes>) -> Response {
     response.map(Body::from)
 }
 
-/// As many characters of warnings are sent whole.
+/// The total characters of warnings up to which they are sent whole.
 const WARNINGS: usize = 4096;
-/// Beyond that each is cut to so many.
+/// The characters to which each is cut beyond that.
 const WARNING: usize = 256;
 
-/// Adds a `Warning` header for each text, but for those that no header can hold, because of control characters in them.
+/// Adds a `Warning` header for each text, except those with control characters, which no header can hold.
 pub(super) fn warn(response: &mut Response, texts: &[String]) {
     let total: usize = texts.iter().filter(|text| is_header(text)).map(|text| text.chars().count()).sum();
     let longest = if total > WARNINGS { WARNING } else { usize::MAX };

@@ -1,4 +1,4 @@
-//! Kinds that are answered and never stored: access reviews, token reviews and self-subject reviews.
+//! Answers kinds that are never stored: access reviews, token reviews and self-subject reviews.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ fn token_review(server: &Server, review: &Value) -> Result<Value, Refusal> {
     let Some(known) = server.recognised(token) else {
         return Ok(unknown());
     };
-    // Whoever asks may be the one whom the token is meant for; who does not say so asks for this server.
+    // A client may ask for its own audiences; the default is those of this server.
     let mut wanted = texts(&review["spec"]["audiences"]);
     if wanted.is_empty() {
         wanted = server.audiences().to_vec();
@@ -78,7 +78,7 @@ fn token_review(server: &Server, review: &Value) -> Result<Value, Refusal> {
         return Ok(unknown());
     }
     if shared.is_empty() {
-        // Two have looked at it: who knows the server's own tokens, and who knows those of accounts.
+        // Joins the errors of two authenticators: that of the server's own tokens, and that of service accounts.
         let why = format!(
             "[{UNKNOWN}, token audiences [{}] is invalid for the target audiences [{}]]",
             quote_all(&known.audiences, " "),
@@ -116,7 +116,7 @@ fn rules_review(registry: &Registry, identity: &Identity, review: &mut Value) ->
     let mut status = json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false});
     let mut problems: Vec<String> = granted.problems.iter().map(ToString::to_string).collect();
     if let Some(untold) = registry.authorization.untold(&user) {
-        // Each mode tells its own; that of roles is one text.
+        // Each authorization mode has its message; that of RBAC is one text.
         let roles = Some(problems.join(", ")).filter(|roles| !roles.is_empty());
         problems = vec![together(std::iter::once(untold.to_owned()).chain(roles))];
     }
@@ -128,7 +128,7 @@ fn rules_review(registry: &Registry, identity: &Identity, review: &mut Value) ->
 }
 
 /// # Errors
-/// 422 with everything that is wrong with the question.
+/// 422 with all errors in the review.
 fn checked(call: &Call, review: &Value) -> Result<(), Refusal> {
     let spec = &review["spec"];
     let (resource, path) = (spec.get("resourceAttributes"), spec.get("nonResourceAttributes"));
@@ -170,7 +170,7 @@ fn checked(call: &Call, review: &Value) -> Result<(), Refusal> {
         let why = "disallowed on this kind of request";
         causes.push(Cause::invalid("spec.nonResourceAttributes", &shown_path(path), why));
     }
-    // These refusals carry the group and no kind.
+    // These refusals name the group and no kind.
     if causes.is_empty() {
         Ok(())
     } else {
@@ -178,13 +178,13 @@ fn checked(call: &Call, review: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// A path as errors show it.
+/// Formats a path for an error message.
 fn shown_path(path: &Value) -> Value {
     let text = |field: &str| path[field].as_str().unwrap_or_default();
     json!({"Path": text("path"), "Verb": text("verb")})
 }
 
-/// What a checked review asks.
+/// Answers a validated access review.
 fn access_review(registry: &Registry, user: &Identity, review: &Value) -> Value {
     let spec = &review["spec"];
     let attributes = match spec.get("nonResourceAttributes") {
@@ -206,7 +206,7 @@ fn access_review(registry: &Registry, user: &Identity, review: &Value) -> Value 
     status
 }
 
-/// What is said of raw selectors that cannot be read: they are left out.
+/// Returns the errors for raw selectors that cannot be parsed, which are ignored.
 fn unread_selectors(asked: &Value) -> Vec<String> {
     let raw = |field: &str| asked[field]["rawSelector"].as_str().unwrap_or_default();
     let (fields, labels) = (raw("fieldSelector"), raw("labelSelector"));
@@ -237,8 +237,8 @@ fn resource_attributes(asked: &Value) -> AccessAttributes {
     }
 }
 
-/// Requirements as the selector that says the same. One of several values, or of none, has no text in a field selector; nobody
-/// who looks at selectors is asked about such.
+/// Formats requirements as a selector string. A field requirement without exactly one value has no string form; no
+/// authorizer that reads selectors is asked about it.
 fn written(requirements: &Value) -> String {
     let escaped = |value: &str| value.replace('\\', r"\\").replace(',', r"\,").replace('=', r"\=");
     let terms = requirements.as_array().into_iter().flatten().filter_map(|requirement| {
@@ -260,7 +260,7 @@ fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Whom a SubjectAccessReview asks about. The groups are those that are named, and no others.
+/// Returns the user of a SubjectAccessReview, with exactly the groups that it names.
 fn subject(review: &Value) -> Identity {
     let spec = &review["spec"];
     let text = |field: &str| spec[field].as_str().unwrap_or_default().to_owned();

@@ -1,6 +1,6 @@
 //! Authorizes requests, including the right to impersonate. Most users have some hundred rules, which are evaluated
-//! on the connection's thread; users with ten thousands of rules wait in the queue of lists, and nobody else with
-//! them.
+//! on the connection's thread; users with tens of thousands of rules wait in the queue of lists, so that they delay
+//! nobody else.
 
 use admit_policy::{Access, AccessAttributes};
 use http::HeaderMap;
@@ -12,13 +12,13 @@ use crate::registry::Registry;
 use crate::server::Server;
 use crate::status::Refusal;
 
-/// So many rules are looked at at once: some tenths of a millisecond.
+/// The number of rules that are evaluated at once: takes some tenths of a millisecond.
 const AT_ONCE: usize = 10_000;
 
-/// The identity that a request of `own` acts as.
+/// Returns the identity that a request of `own` acts as.
 ///
 /// # Errors
-/// 400 for headers that name no user, 403 when the caller may not act as this one.
+/// 400 for headers that name no user, 403 if the caller may not impersonate the user.
 pub(super) async fn acting(
     server: &Server,
     own: Identity,
@@ -29,17 +29,17 @@ pub(super) async fn acting(
     if questions == 0 {
         return impersonation::acting(server.registry(), own, headers, attributes);
     }
-    // Accounts are asked about in their own namespaces.
+    // Impersonated service accounts are checked in their own namespaces.
     let effort = server.registry().effort(&own, None).saturating_mul(questions);
     let (caller, headers, attributes) = (own.clone(), headers.clone(), attributes.clone());
     let ask = move |registry: &Registry| impersonation::acting(registry, own, &headers, &attributes);
     with_effort(server, &caller, effort, ask).await?
 }
 
-/// Whether `user` may do it, and why.
+/// Returns whether `user` may do it, and why.
 ///
 /// # Errors
-/// Where it could not be asked in time.
+/// If there was no decision in time.
 pub(super) async fn access(
     server: &Server,
     user: &Identity,
@@ -53,7 +53,7 @@ pub(super) async fn access(
     with_effort(server, user, effort, move |registry: &Registry| registry.access(&asked, &attributes)).await
 }
 
-/// What `ask` answers about so many rules: here, or on a thread of its own.
+/// Runs `ask`, which evaluates so many rules: here, or on a thread of its own.
 async fn with_effort<T: Send + 'static>(
     server: &Server,
     user: &Identity,

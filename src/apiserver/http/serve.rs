@@ -1,4 +1,4 @@
-//! The ways to reach a server: in process as a service, and over HTTPS. A single connection is handled by `connection`.
+//! Serves requests in process (as a service) and over HTTPS. A single connection is handled by `connection`.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use super::tls::Tls;
 use crate::server::{Server, places};
 
 impl Server {
-    /// The server as a service, to be called in process or behind any transport. Requests act as the [`Identity`](crate::Identity) in
-    /// their extensions, as that of their bearer token, and without either as an administrator.
+    /// Returns the server as a service, to be called in process or behind any transport. Requests act as the
+    /// [`Identity`](crate::Identity) in their extensions, as that of their bearer token, and without either as an administrator.
     pub fn router(&self) -> axum::Router {
         super::router(self.clone())
     }
 
-    /// Serves HTTPS until `shutdown` is ready; all watches of the server end then. Client certificates are asked for and verified as `tls` says; a client
-    /// without one is anonymous.
+    /// Serves HTTPS until `shutdown` completes, which also ends all watches of the server. `tls` says whether client certificates
+    /// are requested and verified; a client without one is anonymous.
     ///
     /// # Errors
-    /// When the listener breaks, or the system gives no thread.
+    /// If the listener fails, or the system cannot start a thread.
     ///
     /// ```
     /// use admit_apiserver::{Server, serve_router};
@@ -58,11 +58,11 @@ impl Server {
     }
 }
 
-/// Serves a server's router, with any layers around it, over TLS: accepts connections until `shutdown` is ready, then
+/// Serves a server's router, with any layers around it, over TLS: accepts connections until `shutdown` completes, then
 /// completes open requests. [`Server::serve`] has an example.
 ///
 /// # Errors
-/// When the listener breaks, or the system gives no thread: connections that are open are cut then.
+/// If the listener fails, or the system cannot start a thread: open connections are closed then.
 pub async fn serve(
     router: axum::Router,
     listener: TcpListener,
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// Serves.
+    /// Starts a server and returns its address.
     async fn served(places: &Arc<Places>) -> SocketAddr {
         served_until(places, std::future::pending()).await.0
     }
@@ -129,7 +129,7 @@ mod tests {
         (address, tokio::spawn(serve_in(Arc::clone(places), axum::Router::new(), listener, tls.into(), end)))
     }
 
-    /// What comes to a caller that says nothing sensible: a TLS alert, once anybody looks at it.
+    /// Sends invalid TLS; returns the stream and an empty buffer, into which a caller reads the alert.
     async fn asked(address: SocketAddr) -> (TcpStream, Vec<u8>) {
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(b"no handshake").await.unwrap();

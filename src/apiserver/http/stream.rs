@@ -1,5 +1,5 @@
 //! Streams a watch as a response: one event per line of JSON or per frame of protobuf, with bookmarks in between,
-//! until the watch's time is over, or the server ends.
+//! until the watch's timeout, or the server's end.
 
 use std::time::Duration;
 
@@ -25,18 +25,18 @@ use crate::status::Refusal;
 use crate::table;
 use std::sync::Arc;
 
-/// Without a timeout a watch lives between one and two of these, so that clients do not all come back at once.
+/// Without a timeout a watch lasts between one and two of these, at random, so that clients do not all reconnect at once.
 const DEFAULT_LIFE: Duration = Duration::from_secs(30 * 60);
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// Events are rendered and sent together up to so many bytes, by estimate: what a client that does not read costs at least.
+/// The estimated bytes of events that are rendered and sent together: the least that a client that does not read costs.
 const CHUNK: usize = 64 << 10;
-/// So much is looked through in one go, in the memory that its values take: what is not selected is sent to nobody, and others
-/// have their turn in between.
+/// The bytes of events that are filtered in one go, in memory size: if nothing is selected, others run
+/// in between.
 const SIGHT: usize = 2 << 20;
-/// A last bookmark comes this long before the end.
+/// The time between the last bookmark and the end.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
-/// How events are shown.
+/// The form in which events are shown.
 pub(super) struct Presentation {
     pub(super) info: Arc<ResourceInfo>,
     pub(super) clock: Clock,
@@ -46,13 +46,13 @@ pub(super) struct Presentation {
 }
 
 impl Presentation {
-    /// Whether objects are shown as their JSON.
+    /// Returns whether objects are shown as their stored JSON.
     fn shows_texts(&self) -> bool {
         self.form == Form::Whole && !self.protobuf
     }
 }
 
-/// Adds the event with an object whose JSON is there already: what [`State::rendered`] makes of it.
+/// Adds an event whose object is JSON already; the result equals that of [`State::rendered`].
 fn write_event(text: &mut Vec<u8>, kind: &str, object: &[u8]) {
     text.reserve(object.len() + 64);
     for part in [b"{\"type\":\"", kind.as_bytes(), b"\",\"object\":", object, b"}\n"] {
@@ -68,12 +68,12 @@ struct State {
     bookmarks: bool,
     headers_sent: bool,
     next_bookmark: Instant,
-    /// Changes that come before are gathered.
+    /// The earliest time of the next chunk; events before are gathered.
     next_chunk: Instant,
     end: Instant,
-    /// Whether the server ends.
+    /// Signals the end of the server.
     ending: watch::Receiver<bool>,
-    /// Nothing follows.
+    /// Whether the last event was sent.
     over: bool,
 }
 
@@ -100,7 +100,7 @@ pub(super) fn respond(
         ending: server.ending(),
         over: false,
     };
-    // A life shorter than the last bookmark's lead has none, and one as long as that none beside the one that ends the state.
+    // A life shorter than the lead of the last bookmark has none; one as long has only the bookmark that ends the initial state.
     let long = life > BOOKMARK_BEFORE_END || (life == BOOKMARK_BEFORE_END && !state.watching.tells_end());
     let state = State { bookmarks: state.bookmarks && long, ..state };
     let content_type = match state.presentation.protobuf {
@@ -118,11 +118,11 @@ pub(super) fn respond(
     response
 }
 
-/// Returns when the server ends, or drains the port that the watch comes over.
+/// Completes when the server ends, or drains the port of the watch's connection.
 async fn ended(ending: &mut watch::Receiver<bool>, ticket: &Ticket) {
     let server = async {
         if ending.wait_for(|ends| *ends).await.is_err() {
-            // Whoever could say so is gone: the life of the watch decides.
+            // The sender is gone: the watch ends by its timeout.
             std::future::pending().await
         }
     };
@@ -132,7 +132,7 @@ async fn ended(ending: &mut watch::Receiver<bool>, ticket: &Ticket) {
     }
 }
 
-/// Returns when something has changed, and the time of the next chunk has come.
+/// Completes when something has changed and the time of the next chunk has come.
 async fn gathered(watching: &mut Watching, next_chunk: Instant) {
     watching.changed().await;
     if next_chunk > Instant::now() {
@@ -189,7 +189,7 @@ impl State {
         None
     }
 
-    /// INVARIANT: nothing is due, so that everything up to the bookmark was sent.
+    /// Returns a bookmark. INVARIANT: nothing is due, so that everything up to the bookmark was sent.
     fn bookmark(&mut self) -> Bytes {
         self.next_bookmark = (self.next_bookmark + BOOKMARK_EVERY).min(self.end - BOOKMARK_BEFORE_END);
         if self.next_bookmark <= Instant::now() {
@@ -199,7 +199,7 @@ impl State {
         self.rendered(bookmark).into()
     }
 
-    /// What is there, up to the size of a chunk, or one event that is larger; nothing where nothing was selected so far.
+    /// Renders due events up to the size of a chunk, or one larger event; empty if nothing was selected so far.
     fn chunk(&mut self) -> Vec<u8> {
         let (mut text, mut seen) = (Vec::new(), 0);
         while let Some(bytes) = self.watching.due() {
@@ -223,7 +223,7 @@ impl State {
         text
     }
 
-    /// As kube-apiserver tells a client that it has to begin with a list again.
+    /// Returns the error event (410) with which kube-apiserver makes a client start again with a list.
     fn last_words(&mut self) -> Bytes {
         self.over = true;
         let refusal =

@@ -1,7 +1,7 @@
-//! How a server is reached over TLS, and what becomes of client certificates that nobody vouches for.
+//! Configures the TLS of a server, and how client certificates of unknown authorities are handled.
 //!
-//! kube-apiserver asks for a certificate and leaves it to authentication what it says: one of an authority that nobody
-//! knows is answered with 401, and not with the end of the handshake, which tells a client nothing.
+//! kube-apiserver requests a certificate and verifies it during authentication: one of an unknown authority is
+//! answered with 401, instead of a failed handshake, which gives a client no reason.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::{ConfigBuilder, Error, ServerConfig, WantsVerifier};
 
-/// The TLS of a server: a configuration, which decides about client certificates in the handshake, or one that
-/// [leaves them to authentication](Self::asking).
+/// The TLS configuration of a server: one that verifies client certificates in the handshake, or one that
+/// [leaves this to authentication](Self::asking).
 #[derive(Debug)]
 pub struct Tls {
     pub(super) config: ServerConfig,
-    /// Who decides about certificates after the handshake.
+    /// Verifies certificates after the handshake.
     pub(super) clients: Option<Arc<dyn ClientCertVerifier>>,
 }
 
@@ -25,11 +25,11 @@ impl From<ServerConfig> for Tls {
 }
 
 impl Tls {
-    /// Asks clients for certificates, which they need not have. Requests of a connection whose certificate `clients` does
-    /// not verify are answered with 401, unless they have a bearer token that is known.
+    /// Requests client certificates, which are optional. Requests of a connection whose certificate `clients` does
+    /// not verify are answered with 401, unless they have a known bearer token.
     ///
     /// # Errors
-    /// When the key is not that of the certificate.
+    /// If the key does not belong to the certificate.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -61,11 +61,11 @@ impl Tls {
     }
 }
 
-/// What authentication knows of the certificate of a connection, in the extensions of its requests: it is to be refused.
+/// Marks requests of a connection whose certificate was not verified; authentication refuses them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Unverified;
 
-/// Whether `clients` vouches for the certificate of a connection now.
+/// Returns whether `clients` verifies the certificate of a connection now.
 pub(super) fn is_verified(
     clients: &dyn ClientCertVerifier,
     certificate: &CertificateDer<'_>,

@@ -12,13 +12,13 @@ use super::order::{Merged, first_places};
 use super::strategic::message_of;
 use crate::builtin::{Field, Tables, TypeId};
 
-/// `live`, an object of the kind `kind`, with `manifest` applied to it.
+/// Applies `manifest` to `live`, an object of the kind `kind`.
 #[must_use]
 pub(crate) fn applied(tables: &Tables, kind: TypeId, manifest: &Value, live: &Value, last: &Value) -> Value {
     Merger { tables }.value(Some(kind), None, Sides { new: manifest, live, last })
 }
 
-/// One place in the three documents. Nothing at all is null.
+/// The values at one path of the three documents; null if absent.
 #[derive(Clone, Copy)]
 struct Sides<'v> {
     new: &'v Value,
@@ -55,7 +55,7 @@ impl Merger<'_> {
         for (key, value) in live {
             match new.get(key) {
                 Some(Value::Null) => {}
-                // Its place; what comes to stand there is made below.
+                // Keeps its position; the value is computed below.
                 Some(_) => drop(out.insert(key.clone(), Value::Null)),
                 None if retains_keys || last.get(key).is_some() => {}
                 None => drop(out.insert(key.clone(), value.clone())),
@@ -73,7 +73,7 @@ impl Merger<'_> {
         out
     }
 
-    /// Live items that no manifest speaks of keep their places beside those that the new one orders.
+    /// Merges a list; live items that no manifest names keep their places among those that the new manifest orders.
     fn list(&self, field: &Field, new: &[Value], live: &[Value], last: &Value) -> Vec<Value> {
         let merge_key = field.patch.merge_key;
         let last = by_key(last.as_array().map(Vec::as_slice).unwrap_or_default(), merge_key);
@@ -96,7 +96,7 @@ impl Merger<'_> {
     }
 }
 
-/// What tells an item from others: the value of its merge key, or all of it where there is none.
+/// Returns what identifies an item: the value of its merge key, or the whole item if there is none.
 fn key_of<'v>(item: &'v Value, merge_key: &str) -> Option<&'v Value> {
     match merge_key {
         "" => Some(item),
@@ -104,7 +104,7 @@ fn key_of<'v>(item: &'v Value, merge_key: &str) -> Option<&'v Value> {
     }
 }
 
-/// The first item with each key.
+/// Maps each key to the first item with it.
 fn by_key<'v>(items: &'v [Value], merge_key: &str) -> HashMap<Option<&'v Value>, &'v Value> {
     let mut found = HashMap::with_capacity(items.len());
     for item in items {

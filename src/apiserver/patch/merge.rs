@@ -1,15 +1,15 @@
-//! JSON merge patch, as the library does it that upstream uses.
+//! Implements JSON merge patch like the library that upstream uses.
 
 use serde_json::{Map, Value};
 
 use crate::interrupt;
 
-/// Makes `target` what `patch` makes of it: what is null goes, and so does what is null in all that is new.
+/// Applies `patch` to `target`: null members are removed, also in all that is new.
 pub(crate) fn apply(target: &mut Value, patch: &Value) {
     interrupt::checkpoint();
     match (target, patch) {
         (Value::Object(target), Value::Object(changes)) => {
-            // All at once: taking one member out moves those behind it.
+            // All at once, as removing a single member moves those behind it.
             target.retain(|name, value| !value.is_null() || !changes.contains_key(name));
             target.retain(|name, _| changes.get(name).is_none_or(|change| !change.is_null()));
             for (name, change) in changes.iter().filter(|(_, change)| !change.is_null()) {
@@ -19,13 +19,13 @@ pub(crate) fn apply(target: &mut Value, patch: &Value) {
                 }
             }
         }
-        // What takes the place of an object is left as it is.
+        // A value that replaces an object is taken unchanged.
         (target @ Value::Object(_), patch) => *target = patch.clone(),
         (target, patch) => *target = without_nulls(patch),
     }
 }
 
-/// The value without members that are null; items of lists stay.
+/// Returns the value without null members; null items of lists stay.
 fn without_nulls(value: &Value) -> Value {
     interrupt::checkpoint();
     match value {

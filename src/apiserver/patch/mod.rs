@@ -1,5 +1,5 @@
-//! Patch formats that need the schema of the patched kind. JSON patch needs none and is in the registry,
-//! and JSON merge patch, which needs none either.
+//! Implements strategic merge patch, which needs the schema of the patched kind, and JSON merge patch. JSON patch is
+//! in the registry.
 
 pub(crate) mod applied;
 pub(crate) mod merge;

@@ -7,13 +7,13 @@ use serde_json::Value;
 use super::merge_key::{PatchError, key_of};
 use crate::interrupt;
 
-/// The items of a merged list, each with the place that the first of its kind had in the list before; None for one that
-/// was not there.
+/// The items of a merged list, each with the former place of the first item of the same key; None if there was
+/// none.
 pub(super) struct Merged {
     items: Vec<(Option<usize>, Value)>,
 }
 
-/// For each item the place of the first one that cannot be told from it. Items without the key are told from all others.
+/// Returns for each item the place of the first one with the same key. Items without the key differ from all others.
 pub(super) fn first_places(items: &[Value], merge_key: &str) -> Vec<usize> {
     let mut first: HashMap<&Value, usize> = HashMap::with_capacity(items.len());
     let places = items.iter().enumerate().map(|(place, item)| match key_of(item, merge_key) {
@@ -32,11 +32,11 @@ impl Merged {
         self.items.into_iter().map(|(_, item)| item).collect()
     }
 
-    /// Puts the items that `order` names into that order, and those that only the server has between them: each before
-    /// the first that stood behind it, as far as both orders allow that.
+    /// Orders the items by `order`, and places those that only the server has between them: each before
+    /// the first one that it preceded, as far as both orders allow.
     ///
     /// # Errors
-    /// An item lacks the key.
+    /// If an item lacks the key.
     pub(super) fn in_order<'o>(
         self,
         order: impl IntoIterator<Item = &'o Value> + Clone,
@@ -51,19 +51,19 @@ impl Merged {
         Ok(self.arranged(order, merge_key))
     }
 
-    /// The same, where an item without the key is as good as any other.
+    /// Like [`Self::in_order`], but items without the key are equal to each other.
     pub(super) fn arranged<'o>(self, order: impl IntoIterator<Item = &'o Value>, merge_key: &str) -> Self {
         let mut ranks: HashMap<Option<&Value>, usize> = HashMap::new();
         for (rank, wanted) in order.into_iter().enumerate() {
             ranks.entry(key_of(wanted, merge_key).ok()).or_insert(rank);
         }
-        // Places are sorted, not items: of hundreds of thousands there are no further copies.
+        // Places are sorted instead of items, to avoid further copies of large lists.
         let (mut named, mut others) = (Vec::new(), Vec::new());
         for (at, (place, item)) in self.items.iter().enumerate() {
             interrupt::checkpoint();
             match ranks.get(&key_of(item, merge_key).ok()) {
                 Some(rank) => named.push((*rank, *place, at)),
-                // What is not in the list of the server stays behind what is: it was put there.
+                // New items stay behind existing ones, where they were appended.
                 None => others.push((place.unwrap_or(usize::MAX), *place, at)),
             }
         }

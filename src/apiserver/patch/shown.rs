@@ -3,12 +3,12 @@
 use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
-/// The patch after it was merged into `live`.
+/// Returns the patch as it is after merging into `live`.
 pub(crate) fn merged(patch: &Map<String, Value>, live: &Map<String, Value>) -> String {
     printed(&Value::Object(merged_map(patch, Some(live))))
 }
 
-/// Directives are gone, and so are nulls of what the object did not have.
+/// Removes directives, and nulls of fields that the object did not have.
 fn merged_map(patch: &Map<String, Value>, live: Option<&Map<String, Value>>) -> Map<String, Value> {
     let kept =
         patch.iter().filter(|(name, value)| !name.starts_with('$') && (live.is_some() || !value.is_null()));
@@ -25,7 +25,7 @@ fn merged_map(patch: &Map<String, Value>, live: Option<&Map<String, Value>>) -> 
     .collect()
 }
 
-/// `%+v`.
+/// Formats a value like Go's `%+v`.
 pub(super) fn printed(value: &Value) -> String {
     let mut out = String::new();
     print(value, &mut out);

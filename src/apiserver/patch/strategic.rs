@@ -1,4 +1,4 @@
-//! Strategic merge patch for built-in kinds, driven by the merge keys and strategies of the field tables.
+//! Implements strategic merge patch for built-in kinds, driven by the merge keys and strategies of the field tables.
 //!
 //! Input: the live object and the patch, both JSON. Output: the patched object, not yet decoded or validated.
 //! Directives: `$patch` (replace, delete, merge), `$retainKeys`, `$setElementOrder/FIELD`, `$deleteFromPrimitiveList/FIELD`.
@@ -21,7 +21,7 @@ const DELETE_FROM_PRIMITIVES: &str = "$deleteFromPrimitiveList/";
 /// Applies `patch` to `original`, an object of the built-in kind `kind`.
 ///
 /// # Errors
-/// A directive is malformed, or an item of a keyed list lacks its key.
+/// If a directive is malformed, or an item of a keyed list lacks its key.
 pub(crate) fn apply(
     tables: &Tables,
     kind: TypeId,
@@ -46,7 +46,7 @@ impl<'t> Merger<'t> {
         match directive(patch)? {
             Some(Directive::Replace) => return Ok(without_directive(patch)),
             Some(Directive::Delete) => return Ok(Map::new()),
-            // Merging is what is done without being told, and objects cannot be told.
+            // Merging is the default, and the directive is not valid for objects.
             Some(Directive::Merge) => return Err(unknown_directive(patch)),
             None => {}
         }
@@ -63,12 +63,12 @@ impl<'t> Merger<'t> {
         }
         delete_primitives(&mut original, patch)?;
         let is_change = |name: &str| !name.starts_with('$');
-        // All at once: taking one member out moves those behind it.
+        // All at once, as removing a single member moves those behind it.
         original.retain(|name, _| !is_change(name) || patch.get(name).is_none_or(|change| !change.is_null()));
         for (name, change) in patch.iter().filter(|(name, change)| is_change(name) && !change.is_null()) {
             let field = kind.and_then(|kind| self.tables.field(kind, name));
             let merged = match (original.get_mut(name).map(Value::take), change) {
-                // A field that is replaced as a whole is taken as it is, with all that is in it.
+                // A field with the strategy `replace` is taken unchanged.
                 (Some(Value::Object(_)), Value::Object(_)) if replaces(field) => change.clone(),
                 (Some(Value::Object(current)), Value::Object(change)) => {
                     Value::Object(self.object(message_of(field), current, change)?)
@@ -90,7 +90,7 @@ impl<'t> Merger<'t> {
         Ok(original)
     }
 
-    /// A value that the original does not have: taken as it is, without its directives. None for one that is all directive.
+    /// Returns a value that the original does not have, without its directives. None if it holds only directives.
     fn fresh(&self, field: Option<&'t Field>, change: &Value) -> Result<Option<Value>, PatchError> {
         Ok(Some(match change {
             Value::Object(change) if change.contains_key(DIRECTIVE) => return Ok(None),
@@ -137,7 +137,7 @@ impl<'t> Merger<'t> {
         Ok(ordered.into_values())
     }
 
-    /// What comes to the list stands before what was there, unless the patch names that, too.
+    /// Merges a list by key; new items come before existing ones, unless the patch names those, too.
     fn keyed_list(
         &self,
         field: &'t Field,
@@ -157,7 +157,7 @@ impl<'t> Merger<'t> {
                 Some(Directive::Merge) => return Err(PatchError::MergingList),
             }
         }
-        // One item that says so makes the others the whole list.
+        // One item with the directive makes the others the whole list.
         if replaces {
             return Ok(Merged::new(changes.into_iter().map(|item| (None, item.clone()))));
         }
@@ -169,7 +169,7 @@ impl<'t> Merger<'t> {
                     let made = self.object(message_of(Some(field)), current, change)?;
                     merged.put(Some(place), made);
                 }
-                // One that is new is taken as it is, with what is null in it.
+                // A new item is taken unchanged, with its nulls.
                 None => merged.put(None, change.clone()),
             }
         }
@@ -178,7 +178,7 @@ impl<'t> Merger<'t> {
         Merged::new(items).in_order(changes, merge_key)
     }
 
-    /// An order may be given for a list that the patch does not otherwise touch.
+    /// Applies an order for a list that the patch does not otherwise change.
     fn reorder_untouched(
         &self,
         kind: Option<TypeId>,
@@ -208,15 +208,15 @@ fn replaces(field: Option<&Field>) -> bool {
     field.is_some_and(|field| field.patch.text == "replace")
 }
 
-/// The items of a list, found by those merge keys that the patch names. Of several with one key the first is the one that
-/// is merged into.
+/// The items of a list, indexed by the merge keys in the patch. Of several with one key the first is
+/// merged into.
 struct Items<'p> {
     merge_key: &'static str,
-    /// None: deleted, or taken to be changed.
+    /// The items; None if deleted, or taken to be changed.
     items: Vec<Option<Value>>,
     /// The place of the first item with the key.
     first: HashMap<&'p Value, Option<usize>>,
-    /// For each place that of the next item with the same key.
+    /// For each place, that of the next item with the same key.
     next: Vec<Option<usize>>,
 }
 
@@ -242,7 +242,7 @@ impl<'p> Items<'p> {
         }
     }
 
-    /// The first item with the key, and its place, to which it has to be put back.
+    /// Takes the first item with the key, and its place, for putting it back.
     fn take(&mut self, key: &Value) -> Option<(usize, Map<String, Value>)> {
         let place = self.pop(key)?;
         match self.items.get_mut(place)?.take()? {
@@ -251,7 +251,7 @@ impl<'p> Items<'p> {
         }
     }
 
-    /// The place of the first item with the key, which is the first no longer.
+    /// Removes the first item with the key from the index, and returns its place.
     fn pop(&mut self, key: &Value) -> Option<usize> {
         let first = self.first.get_mut(key)?;
         let place = (*first)?;
@@ -259,7 +259,7 @@ impl<'p> Items<'p> {
         Some(place)
     }
 
-    /// Puts an item where it was taken from, or behind all others.
+    /// Puts an item back where it was taken from, or at the end.
     fn put(&mut self, place: Option<usize>, item: Map<String, Value>) {
         let place = place.unwrap_or_else(|| {
             self.items.push(None);
@@ -276,7 +276,7 @@ impl<'p> Items<'p> {
     }
 }
 
-/// Both lists, each value once.
+/// Merges both lists of primitives without duplicates.
 fn primitives(original: Vec<Value>, patch: &[Value]) -> Result<Merged, PatchError> {
     let ranks = first_places(&original, "");
     let added = {
@@ -295,13 +295,13 @@ fn mixed(original: &[Value], patch: &[Value]) -> PatchError {
 }
 
 /// # Errors
-/// The patch names items in another order than the one that it asks for, or others. What it deletes has no place.
+/// If the patch's items have another order than `order`, or are not in it. Deleted items have no place.
 fn is_in_order(patch: &[Value], order: &[Value], merge_key: &str) -> Result<(), PatchError> {
     let deletes = |item: &&Value| item.get(DIRECTIVE).is_some_and(|directive| directive == "delete");
     let mut named = patch.iter().filter(|item| merge_key.is_empty() || !deletes(item)).peekable();
     let mut left = order.iter();
     while let (Some(item), Some(wanted)) = (named.peek(), left.as_slice().first()) {
-        // Directives have no place, but they may not be the last.
+        // Directives have no place, but must not be the last.
         if item.get(DIRECTIVE).is_none() {
             left.next();
             if key_of(item, merge_key)? != key_of(wanted, merge_key)? {
@@ -364,7 +364,7 @@ fn without_directive(patch: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// # Errors
-/// The order is no list.
+/// If the order is not a list.
 fn order_of<'p>(patch: &'p Map<String, Value>, name: &str) -> Result<Option<&'p [Value]>, PatchError> {
     match patch.get(&format!("{SET_ORDER}{name}")) {
         None => Ok(None),

@@ -1,7 +1,7 @@
-//! What each namespace of a cluster has for its pods: the account `default`, and the ConfigMap by which they know the
-//! server. A cluster's controllers make them a moment after the namespace; here they are made before the namespace is
-//! answered, so that a pod can follow at once, and again when somebody removes them; the ConfigMap always holds the
-//! authority of today.
+//! Creates in each namespace what pods need: the service account `default`, and the ConfigMap with the server's CA.
+//! In a cluster, controllers create them a moment after the namespace; here they are created before the response to the
+//! namespace's creation, so that pods can follow at once, and again when they are removed; the ConfigMap is updated when the
+//! CA changes.
 
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ const ROOT_CA: &str = "kube-root-ca.crt";
 const ABOUT_ROOT_CA: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints \
                              such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed \
                              across distributions of Kubernetes clusters.";
-/// Who owns the fields of these objects in a cluster.
+/// The field manager of these objects, as in a cluster.
 const MANAGER: &str = "kube-controller-manager";
 
-/// Which of them are made.
+/// Says which of these objects are created.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accounts {
     on: bool,
@@ -41,7 +41,7 @@ impl Accounts {
         Self { on, root_ca }
     }
 
-    /// The plural, the name and the content of each object of the namespace, and the controller that makes it in a cluster.
+    /// Returns the objects for a namespace: plural, name, content, and the controller that creates it in a cluster.
     fn of(&self, namespace: &str) -> Vec<(&'static str, &'static str, Value, &'static str)> {
         let mut objects = Vec::new();
         if self.on {
@@ -61,16 +61,16 @@ impl Accounts {
 }
 
 impl Registry {
-    /// Makes what is missing in all namespaces.
+    /// Creates what is missing in all namespaces.
     pub(crate) async fn create_accounts(&self) {
         let kept = self.stored_objects(NAMESPACES, None);
         let namespaces: Vec<_> =
             kept.iter().map(|kept| object::name(&kept.object.head()).to_owned()).collect();
-        // Written at once: a durable store then commits them together.
+        // Written concurrently, so that a durable store commits them together.
         join_all(namespaces.iter().map(|namespace| self.create_accounts_of(namespace))).await;
     }
 
-    /// What follows from the write of an object, or from its removal, for the accounts of a namespace.
+    /// Creates missing objects of a namespace after a write or removal that concerns them.
     pub(super) async fn settle_accounts(&self, call: &Call, name: &str) {
         match (call.info.storage_key.as_str(), name) {
             (NAMESPACES, name) => self.create_accounts_of(name).await,
@@ -79,7 +79,7 @@ impl Registry {
         }
     }
 
-    /// Boxed, since it comes after a write and makes others.
+    /// Creates what is missing in a namespace. Boxed, since it follows a write and makes others.
     fn create_accounts_of<'r>(&'r self, namespace: &'r str) -> BoxFuture<'r, ()> {
         Box::pin(async move {
             let key =
@@ -98,7 +98,7 @@ impl Registry {
         })
     }
 
-    /// Makes an object as a controller of a cluster does, or gives it back its content.
+    /// Creates an object as a controller of a cluster does, or restores its data.
     async fn create_own(
         &self,
         plural: &str,
@@ -110,7 +110,7 @@ impl Registry {
         let Some(info) = served.table.find("", "v1", plural) else { return Ok(()) };
         let account = format!("system:serviceaccount:kube-system:{controller}");
         let identity = Identity::new(account, [MASTERS.to_owned()]);
-        // Webhooks and policies are not asked: whoever makes a namespace should not wait for a webhook that is away.
+        // Webhooks and policies are skipped: the creation of a namespace should not wait for an unreachable webhook.
         let call = Call { identity, ..self.own_call(info, namespace) }.admitted();
         let options = WriteOptions::of(MANAGER);
         if let Some(stored) = self.store.latest(&call.key(name)) {
@@ -118,7 +118,7 @@ impl Registry {
             if stored.object.get("data") == data {
                 return Ok(());
             }
-            // The authority is another one, or somebody wrote what would not lead to this server.
+            // The CA has changed, or a client wrote data that does not match this server.
             let make = |live: &mut Arc<Value>| {
                 let mut next = (**live).clone();
                 object::set_field(&mut next, "data", data.cloned());

@@ -1,4 +1,4 @@
-//! Asks [`admission`](crate::admission) about writes to this registry.
+//! Runs [`admission`](crate::admission) on writes to this registry.
 
 use std::sync::Arc;
 
@@ -54,26 +54,26 @@ impl Schemas for Registry {
 }
 
 impl Registry {
-    /// Calls mutating webhooks with the object that is to be written; none when none of them changes it.
+    /// Runs mutating admission on the object that is to be written; returns None if nothing changes it.
     ///
     /// # Errors
-    /// The refusal of whoever refuses first.
+    /// The first refusal.
     pub(super) async fn mutate(&self, review: &Review<'_>) -> Result<Option<Mutated>, Refusal> {
         self.admission.mutate(self, review).await
     }
 
-    /// Asks everyone who has a say. Warnings go to the call.
+    /// Runs validating admission. Warnings are added to the call.
     ///
     /// # Errors
-    /// The refusal of whoever refuses first.
+    /// The first refusal.
     pub(super) async fn admit(&self, review: &Review<'_>) -> Result<(), Refusal> {
         self.admission.admit(self, review).await
     }
 
-    /// Applies admission to an object that is sent to a subresource and not stored.
+    /// Runs admission on an object that is posted to a subresource and not stored.
     ///
     /// # Errors
-    /// The refusal of whoever refuses first.
+    /// The first refusal.
     pub(crate) async fn admitted(
         &self,
         call: &Call,

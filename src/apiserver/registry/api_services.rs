@@ -13,26 +13,26 @@ use crate::object;
 use crate::resources::ResourceInfo;
 use crate::store::{Expect, Key, StoreError};
 
-/// Says that the server looks after the object: as long as it runs (`onstart`), or as long as a definition stands (`true`).
+/// The label of APIServices that the server maintains: as long as it runs (`onstart`), or as long as a definition exists (`true`).
 const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 
-/// A group and version, and whether it is built in.
+/// A group, its version, and whether it is built in.
 type Version = (String, String, bool);
 
 impl Registry {
-    /// Brings the APIServices that the server looks after in line with what it serves.
+    /// Reconciles the APIServices that the server maintains with what it serves.
     pub(crate) async fn register_versions(&self) {
         loop {
             let generation = self.served().table.generation();
             self.register_served().await;
-            // What was served meanwhile was registered by whoever served it, perhaps before this removed or added it.
+            // What changed meanwhile was registered by the change, perhaps before this step undid it: repeated.
             if self.served().table.generation() == generation {
                 return;
             }
         }
     }
 
-    /// Whether an APIService says that another server has this version, which this one does not reach.
+    /// Returns whether an APIService delegates this version to another server, which this one cannot reach.
     pub(crate) fn is_served_elsewhere(&self, group: &str, version: &str) -> bool {
         let served = self.served();
         let Some(info) = served.table.find("apiregistration.k8s.io", "v1", "apiservices") else {
@@ -50,14 +50,14 @@ impl Registry {
             return;
         };
         let call = self.own_call(&info, "");
-        // The list comes first: a version that has its APIService there is served already.
+        // Listed first: an APIService in the list belongs to a version that is served already.
         let managed = self.managed(&info);
         let served = self.served();
         let rows = served.table.rows().iter().filter(|row| row.group != info.group);
         let versions: BTreeSet<Version> = rows.map(|row| version_of(row)).collect();
         let missing =
             versions.iter().filter(|version| self.store.latest(&call.key(&name_of(version))).is_none());
-        // Written at once: a durable store then commits them together.
+        // Written concurrently, so that a durable store commits them together.
         futures::future::join_all(missing.map(|version| self.register(&call, version))).await;
         let names: BTreeSet<String> = versions.iter().map(name_of).collect();
         for (key, revision, last) in managed.into_iter().filter(|(key, ..)| !names.contains(&key.name)) {
@@ -78,7 +78,7 @@ impl Registry {
         }
     }
 
-    /// The APIServices that follow definitions.
+    /// Returns the APIServices that belong to definitions.
     fn managed(&self, info: &Arc<ResourceInfo>) -> Vec<(Key, u64, Value)> {
         let mut found = Vec::new();
         for kept in self.stored_objects(&info.storage_key, None) {
@@ -96,7 +96,7 @@ impl Registry {
     }
 }
 
-/// Another writer was there first: what it wrote stands.
+/// Logs a failed write: another writer was first, and its object stays.
 fn noted<T>(name: &str, written: Result<T, StoreError>) {
     if let Err(error) = written {
         tracing::debug!(%error, name, "an APIService was not written");

@@ -1,4 +1,4 @@
-//! Server-side apply: the configuration creates the object, or is merged into it.
+//! Implements server-side apply: the configuration creates the object, or is merged into it.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use crate::managed_fields::{ApplyError, kind_text};
 use crate::object;
 use crate::status::{Cause, Refusal};
 
-/// An object that comes and goes between reading and writing is given up after this many tries.
+/// The number of attempts if the object is created and removed concurrently.
 const ATTEMPTS: usize = 8;
 
-/// A configuration that was read.
+/// A parsed configuration.
 struct Configuration {
     value: Value,
-    /// What strict validation objects to in the text.
+    /// The unknown and duplicate fields that strict field validation refuses.
     strict: Option<String>,
 }
 
 impl Registry {
     /// # Errors
-    /// 400 for a configuration of another kind, 409 for conflicts with other managers, 422 for an object that is not
-    /// valid then, 500 for a configuration that does not fit the schema, 404 for a subresource of no object.
+    /// 400 for a configuration of another kind, 409 for conflicts with other managers, 422 for an invalid
+    /// result, 500 for a configuration that does not fit the schema, 404 for a subresource of no object.
     pub(crate) async fn apply(
         &self,
         call: &Call,
@@ -67,8 +67,8 @@ impl Registry {
                 self.change(call, name, &change, options).await
             } else {
                 let mut object = self.first(call, name, &config, options).await?;
-                // What is created by an update has a version of its own, whichever was sent; only an answer of what would
-                // be shows that.
+                // An object created by an apply gets a version of its own, whichever was sent; only a dry run
+                // shows the version that was sent.
                 if !options.dry_run {
                     object::set_meta(&mut object, "resourceVersion", None);
                 }
@@ -83,10 +83,10 @@ impl Registry {
         Err(refusal.unwrap_or_else(|| Refusal::not_found(&call.info, name)))
     }
 
-    /// Applies a status of the server's own; `call` is about the status of the object `name`.
+    /// Applies a status as the server itself; `call` is for the status of the object `name`.
     ///
     /// # Errors
-    /// As of [`Self::apply`].
+    /// Those of [`Self::apply`].
     pub(super) async fn apply_status(
         &self,
         call: &Call,
@@ -100,7 +100,7 @@ impl Registry {
         self.apply(call, name, config.to_string().as_bytes(), &options).await.map(drop)
     }
 
-    /// What the configuration makes where there is nothing yet.
+    /// Creates the object from the configuration where none exists.
     async fn first(
         &self,
         call: &Call,
@@ -162,8 +162,8 @@ impl Registry {
     }
 }
 
-/// Upstream cannot convert the scale of a custom resource, which it tries where nobody is known to own any of it, and
-/// where the configuration changes it.
+/// Refuses what upstream fails to convert: the scale of a custom resource where no manager owns any of it, and
+/// the configuration changes it.
 ///
 /// # Errors
 /// 500 in these cases.
@@ -186,7 +186,7 @@ fn own_scale(
     }
 }
 
-/// JSON is read as the YAML that it is.
+/// Parses a configuration; JSON is parsed as YAML.
 fn read(body: &[u8]) -> Result<Configuration, Refusal> {
     let undecodable = |why: &str| Refusal::bad_request(format!("error decoding YAML: {why}"));
     let body = Body { format: Format::Yaml, bytes: body.to_vec().into() };
@@ -209,7 +209,7 @@ fn read(body: &[u8]) -> Result<Configuration, Refusal> {
     Ok(Configuration { value, strict })
 }
 
-/// A merged object that no object of the kind can be made of.
+/// Returns the refusal of a merged object that cannot be decoded as its kind.
 fn inconvertible(config: &Value, why: &str) -> Refusal {
     let text = |field: &str| config.get(field).and_then(Value::as_str).unwrap_or_default();
     Refusal::unclassified(format!(

@@ -1,4 +1,4 @@
-//! Asks [`Authorization`](crate::authorization::Authorization) by the roles and bindings that are stored here.
+//! Calls [`Authorization`](crate::authorization::Authorization) with the roles and bindings of this store.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ impl Objects for Registry {
 }
 
 impl Registry {
-    /// The roles and bindings that are stored now.
+    /// Returns the rules of the stored roles and bindings.
     pub(crate) fn access_rules(&self) -> Arc<AccessRules> {
         self.authorization.rules(self)
     }
@@ -50,13 +50,13 @@ impl Registry {
         self.authorization.access(self, &user.to_user(), attributes)
     }
 
-    /// How many rules an answer about `user` may have to look at: in the namespace of a request, or in all of them.
+    /// Estimates the number of rules to evaluate for `user`, in the namespace of a request or in all.
     pub(crate) fn effort(&self, user: &Identity, attributes: Option<&AccessAttributes>) -> usize {
         self.authorization.effort(self, user, attributes)
     }
 
     /// # Errors
-    /// 403 in the words that every client knows.
+    /// 403 with kube-apiserver's message.
     pub(crate) fn authorize(&self, user: &Identity, attributes: &AccessAttributes) -> Result<(), Refusal> {
         self.authorization.authorize(self, user, attributes)
     }

@@ -11,19 +11,19 @@ use crate::object;
 use crate::resources::ResourceInfo;
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
-/// What a `v2` object has at a path, and `v1` in an annotation; what it is made of is in [`well_formed`].
+/// The `v2` paths that `v1` holds in annotations; [`well_formed`] checks their values.
 const ANNOTATED: [(&str, &str, &str); 3] = [
     ("spec", "behavior", "autoscaling.alpha.kubernetes.io/behavior"),
     ("status", "currentMetrics", "autoscaling.alpha.kubernetes.io/current-metrics"),
     ("status", "conditions", "autoscaling.alpha.kubernetes.io/conditions"),
 ];
 
-/// A field of a source of metrics: its path in `v2`, its name in `v1`, and whether `v1` has an amount there in any case.
+/// A field of a metric source: its path in `v2`, its name in `v1`, and whether `v1` always has a quantity there.
 type Named = (&'static str, &'static str, bool);
-/// Sources of metrics, each with its fields in the order of `v1`.
+/// The metric sources, each with its fields in the order of `v1`.
 type Sources = [(&'static str, &'static [Named]); 5];
 
-/// What is aimed at.
+/// The fields of metric targets.
 const TARGETS: Sources = [
     (
         "resource",
@@ -71,7 +71,7 @@ const TARGETS: Sources = [
     ),
 ];
 
-/// What was found last.
+/// The fields of current metrics.
 const CURRENT: Sources = [
     (
         "resource",
@@ -120,7 +120,7 @@ const CURRENT: Sources = [
 ];
 
 const BEHAVIOR: &str = "HorizontalPodAutoscalerBehavior";
-/// The names in behaviors, which are written as the server spells them inside, and read in any case.
+/// The names in behaviors, written in the spelling of the internal Go type, and read in any case.
 const BEHAVIOR_NAMES: [&str; 9] = [
     "scaleUp",
     "scaleDown",
@@ -133,18 +133,18 @@ const BEHAVIOR_NAMES: [&str; 9] = [
     "periodSeconds",
 ];
 
-/// Whether the resource is the older one of the two.
+/// Returns whether the resource is the older version, `v1`.
 pub(super) fn is_older(info: &ResourceInfo) -> bool {
     info.builtin && info.group == "autoscaling" && info.version == "v1"
 }
 
-/// A `v1` autoscaler as it comes back from the form that the server works with: of its annotations those are left that
-/// could be read, written anew.
+/// Converts a `v1` autoscaler to `v2` and back, as a server does: only readable annotations are left,
+/// rewritten.
 pub(super) fn reread(sent: &Value) -> Value {
     to_v1(&to_v2(sent))
 }
 
-/// A `v2` autoscaler in the shape of `v1`.
+/// Converts a `v2` autoscaler to `v1`.
 pub(super) fn to_v1(stored: &Value) -> Value {
     let mut view = stored.clone();
     let mut annotations = Map::new();
@@ -180,7 +180,7 @@ pub(super) fn to_v1(stored: &Value) -> Value {
     view
 }
 
-/// A `v1` autoscaler in the shape of `v2`.
+/// Converts a `v1` autoscaler to `v2`.
 pub(super) fn to_v2(sent: &Value) -> Value {
     let mut view = sent.clone();
     let mut metrics: Vec<Value> = annotated(&mut view, METRICS)
@@ -214,7 +214,7 @@ pub(super) fn to_v2(sent: &Value) -> Value {
     view
 }
 
-/// What an annotation holds of a field of `v2`.
+/// Returns the annotation's value for a field of `v2`.
 fn annotation_of(field: &str, value: &Value) -> Value {
     match (field, value) {
         ("currentMetrics", Value::Array(metrics)) => {
@@ -229,7 +229,7 @@ fn annotation_of(field: &str, value: &Value) -> Value {
     }
 }
 
-/// The field of `v2` that an annotation holds.
+/// Returns the field of `v2` from an annotation's value.
 fn field_of(field: &str, value: Value) -> Value {
     match (field, value) {
         ("currentMetrics", Value::Array(metrics)) => {
@@ -240,7 +240,7 @@ fn field_of(field: &str, value: Value) -> Value {
     }
 }
 
-/// A behavior with the names of `v2`, and without what is null.
+/// Returns a behavior with the names of `v2`, without nulls.
 fn outside(value: Value) -> Value {
     match value {
         Value::Array(items) => items.into_iter().map(outside).collect(),
@@ -255,7 +255,7 @@ fn outside(value: Value) -> Value {
     }
 }
 
-/// Whether what an annotation holds is what the field holds; anything else is left out.
+/// Returns whether an annotation's value fits the field; otherwise it is dropped.
 fn well_formed(field: &str, value: &Value) -> bool {
     let all = |of: &str| value.as_array().is_some_and(|items| items.iter().all(|item| is_of(of, item)));
     match field {
@@ -265,14 +265,14 @@ fn well_formed(field: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether the value can be read as that type of `autoscaling/v2`.
+/// Returns whether the value can be decoded as that type of `autoscaling/v2`.
 fn is_of(name: &str, value: &Value) -> bool {
     let tables = tables();
     let id = tables.by_openapi_name(&format!("io.k8s.api.autoscaling.v2.{name}"));
     value.is_object() && id.is_some_and(|id| decode(tables, id, value.clone()).is_ok())
 }
 
-/// Takes an annotation away.
+/// Removes an annotation and returns its value.
 fn annotated(object: &mut Value, name: &str) -> Option<String> {
     let annotations = object.pointer_mut("/metadata/annotations")?.as_object_mut()?;
     let text = annotations.shift_remove(name)?.as_str()?.to_owned();
@@ -282,7 +282,7 @@ fn annotated(object: &mut Value, name: &str) -> Option<String> {
     Some(text)
 }
 
-/// Whether a metric is the one that `v1` has a field for.
+/// Returns whether a metric is the CPU utilization, for which `v1` has a field.
 fn is_load(metric: &Value) -> bool {
     metric.pointer("/resource/name").is_some_and(|name| name == "cpu")
         && metric.pointer("/resource/target/averageUtilization").is_some()
@@ -319,7 +319,7 @@ fn metric_to_v2(metric: &Value, sources: &Sources) -> Value {
     })
 }
 
-/// Says of what kind a target is, which `v1` does not tell. Beside an average `v1` has a value of zero where there is none.
+/// Sets the type of a target, which `v1` lacks. Beside an average, `v1` has a zero value if there is none.
 fn aim(of: &str, target: &mut Value) {
     let has = |field: &str| target.get(field).is_some();
     let kind = match of {
@@ -335,7 +335,7 @@ fn aim(of: &str, target: &mut Value) {
     target["type"] = kind.into();
 }
 
-/// A metric whose source, the member beside its type, is made anew out of its name, itself and its fields.
+/// Converts a metric: `source` rebuilds the member beside its type from its name, its value and its fields.
 fn converted(metric: &Value, sources: &Sources, source: impl Fn(&str, &Value, &[Named]) -> Value) -> Value {
     let Value::Object(members) = metric else { return metric.clone() };
     let fields =

@@ -1,4 +1,4 @@
-//! The priority levels and flow schemas of every cluster, created at start. Existing ones are not changed.
+//! Creates the priority levels and flow schemas of every cluster at start, and maintains the condition `Dangling` of schemas.
 
 use std::sync::Arc;
 
@@ -17,25 +17,25 @@ use crate::status::Refusal;
 
 static FLOWS: &str = include_str!("bootstrap_flows.yaml");
 
-/// Who owns them, and who says of schemas whether their level is there.
+/// The field manager of these objects, beside that of the condition.
 const PRODUCER: &str = "api-priority-and-fairness-config-producer-v1";
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const CONSUMER: &str = "api-priority-and-fairness-config-consumer-v1";
 
 const SCHEMAS: &str = "flowschemas";
 const LEVELS: &str = "prioritylevelconfigurations";
-/// The condition of schemas.
+/// The type of the condition.
 const DANGLING: &str = "Dangling";
 
-/// On objects that a server keeps as they are meant to be.
+/// The annotation of objects that the server maintains.
 const UPDATED: &str = "apf.kubernetes.io/autoupdate-spec";
 
 impl Registry {
     /// # Errors
-    /// When the store does not take one of them.
+    /// If the store refuses one of them.
     pub(crate) async fn create_flows(&self) -> Result<(), Refusal> {
         let served = self.served();
-        // Written at once: a durable store then commits them together.
+        // Written concurrently, so that a durable store commits them together.
         let creations = read(FLOWS).into_iter().filter_map(|object| {
             let kind = object.get("kind").and_then(Value::as_str)?;
             let info = served.table.find_kind(GROUP, "v1", kind)?;
@@ -51,7 +51,7 @@ impl Registry {
         }
         let annotations = object::member_mut(object::meta_mut(&mut object), "annotations");
         annotations.insert(UPDATED.to_owned(), "true".into());
-        // Every level is there that a schema names here.
+        // All levels that schemas name here are created, too.
         let status = level(&object).map(|level| self.dangling(level, true));
         let received = recheck(&call.info, None, object).map_err(|why| why.refusal(Refusal::internal))?;
         match self.create(&call, received.object, &WriteOptions::of(PRODUCER)).await {
@@ -63,11 +63,11 @@ impl Registry {
         self.apply_status(&call, &name, &status, CONSUMER).await
     }
 
-    /// Says of schemas whether their level is there, after a write or the end of one of both: of that schema, and of all when
-    /// it was a level.
+    /// Updates the condition `Dangling` after the write or removal of a schema or a level: of that schema, or of all schemas for
+    /// a level.
     pub(super) fn settle_flows<'r>(&'r self, call: &'r Call, name: &'r str) -> BoxFuture<'r, ()> {
         Box::pin(async move {
-            // Who makes them at the start says so itself.
+            // The creation at start sets the condition itself.
             let is_other = call.info.group != GROUP || !call.info.builtin || call.subresource.is_some();
             if is_other || call.admitted {
                 return;
@@ -97,7 +97,7 @@ impl Registry {
         })
     }
 
-    /// The status of a schema whose level is there, or is not.
+    /// Builds the status of a schema whose level exists or does not.
     fn dangling(&self, level: &str, is_there: bool) -> Value {
         let level = go::quote(level);
         let (status, reason, what) = match is_there {
@@ -115,12 +115,12 @@ impl Registry {
     }
 }
 
-/// The level that a schema names.
+/// Returns the level that a schema names.
 fn level(schema: &Value) -> Option<&str> {
     schema.pointer("/spec/priorityLevelConfiguration/name").and_then(Value::as_str)
 }
 
-/// Whether the schema has the condition, whenever it came to have it.
+/// Returns whether the schema has the condition, ignoring its transition time.
 fn says(schema: &Value, status: &Value) -> bool {
     let wanted = &status["conditions"][0];
     let own = pointer::items(schema, "/status/conditions").iter().find(|own| own["type"] == DANGLING);

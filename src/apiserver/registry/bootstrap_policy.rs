@@ -1,5 +1,5 @@
-//! The default RBAC roles and bindings of every cluster: created at start where they are missing, and completed where
-//! they have lost something, as `reconciled` decides.
+//! Creates the default RBAC roles and bindings of every cluster at start, and completes existing ones that lack
+//! something, as `reconciled` decides.
 
 mod reconciled;
 
@@ -28,17 +28,17 @@ static DEFAULTS: [&str; 3] = [
     include_str!("bootstrap_controllers.yaml"),
 ];
 
-/// What the name of a controller's cluster role begins with; the rest is the name of its account.
+/// The prefix of a controller's cluster role; the rest is the name of its service account.
 const CONTROLLER: &str = "system:controller:";
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 impl Registry {
     /// # Errors
-    /// When the store does not take one of them.
+    /// If the store refuses one of them.
     pub(crate) async fn create_default_roles(&self) -> Result<(), Refusal> {
         let served = self.served();
-        // Written at once: a durable store then commits them together.
+        // Written concurrently, so that a durable store commits them together.
         let creations = OBJECTS.iter().filter_map(|object| {
             let kind = object.get("kind").and_then(Value::as_str)?;
             let info = served.table.find_kind(GROUP, "v1", kind)?;
@@ -58,7 +58,7 @@ impl Registry {
             emptied: Emptied::default(),
             conversions: Conversions::default(),
             clock: self.clock.clone(),
-            // Nothing in a cluster says which default roles it has.
+            // Admission is skipped, as the default roles of a cluster are not subject to it.
             admitted: true,
         };
         let labels = object::member_mut(object::meta_mut(&mut object), "labels");
@@ -85,7 +85,7 @@ impl Registry {
         let received =
             codec::recheck(&call.info, None, object).map_err(|why| why.refusal(Refusal::internal))?;
         let (mut object, options) = (received.object, WriteOptions::own());
-        // There are so many of them that tracking takes a third of the start.
+        // Ownership is computed directly: tracking so many objects would take a third of the start.
         let fields = json!([{
             "manager": options.manager, "operation": "Update", "apiVersion": call.info.api_version(),
             "time": call.clock.stamp(), "fieldsType": "FieldsV1", "fieldsV1": owned(&object),
@@ -109,7 +109,7 @@ impl Registry {
     }
 }
 
-/// The objects of the lists, and the bindings of controllers to their roles: read once for all servers of a process.
+/// The default objects, with the bindings of controllers to their roles: parsed once per process.
 static OBJECTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let mut all: Vec<Value> = DEFAULTS.into_iter().flat_map(read).collect();
     let bindings: Vec<Value> = all.iter().filter_map(controller_binding).collect();
@@ -130,8 +130,8 @@ fn controller_binding(role: &Value) -> Option<Value> {
     })
 }
 
-/// The fields of a role or binding, all of which its creator owns: labels, annotations and the rule of aggregation one by
-/// one, the rest as wholes.
+/// Returns the fields of a role or binding, all owned by its creator: labels, annotations and the aggregation rule by
+/// member, the rest as a whole.
 fn owned(object: &Value) -> Value {
     let members = |value: &Value| -> Map<String, Value> {
         let own = |(name, _): (&String, &Value)| (format!("f:{name}"), json!({}));
@@ -157,7 +157,7 @@ fn owned(object: &Value) -> Value {
     Value::Object(fields)
 }
 
-/// The objects of a list.
+/// Parses the objects of a list.
 pub(super) fn read(list: &'static str) -> Vec<Value> {
     let body = Body { format: Format::Yaml, bytes: list.into() };
     match codec::parse(&body).map(|document| document.value) {
@@ -203,7 +203,7 @@ mod tests {
             })
             .collect();
         assert_eq!(told.len(), all.len());
-        // What a role allows lies in one of these; anything else is a slip of the pen.
+        // The only fields of a rule; any other is a typing error.
         let known = ["verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs"];
         let rules = all.iter().filter_map(|object| object.get("rules")?.as_array()).flatten();
         for field in rules.filter_map(Value::as_object).flat_map(|rule| rule.keys()) {

@@ -1,4 +1,4 @@
-//! The priority classes of every cluster, created at start. Existing ones are not changed.
+//! Creates the priority classes of every cluster at start. Existing ones are not changed.
 
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ const CLASSES: [(&str, i64, &str); 2] = [
 
 impl Registry {
     /// # Errors
-    /// When the store does not take one of them.
+    /// If the store refuses one of them.
     pub(crate) async fn create_priority_classes(&self) -> Result<(), Refusal> {
         let served = self.served();
         let Some(info) = served.table.find("scheduling.k8s.io", "v1", "priorityclasses") else {
@@ -45,7 +45,7 @@ impl Registry {
     }
 }
 
-/// The class that every cluster has by that name.
+/// Returns the default class of this name, if there is one.
 pub(super) fn named(name: &str) -> Option<Value> {
     CLASSES.into_iter().find(|(known, ..)| *known == name).map(class)
 }

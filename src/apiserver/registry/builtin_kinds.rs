@@ -1,4 +1,4 @@
-//! Prepares objects of built-in kinds as a server does before it asks policies, without a store: decoding, defaults,
+//! Prepares objects of built-in kinds as a server does before it evaluates policies, without a store: decoding, defaults,
 //! immutable fields and validation.
 
 use std::sync::{Arc, LazyLock};
@@ -44,7 +44,7 @@ pub(super) static TABLE: LazyLock<Arc<ResourceTable>> =
 pub struct BuiltinKinds;
 
 impl BuiltinKinds {
-    /// Whether kinds of this `GROUP/VERSION` (of the core group: `VERSION`) are served.
+    /// Returns whether kinds of this `GROUP/VERSION` (of the core group: `VERSION`) are served.
     ///
     /// ```
     /// use admit_apiserver::BuiltinKinds;
@@ -57,9 +57,9 @@ impl BuiltinKinds {
         TABLE.rows().iter().any(|row| row.api_version() == api_version)
     }
 
-    /// Why a cluster knows no such kind, in the words of its clients, with what was meant where a name is near: of groups
-    /// of Kubernetes itself, and of names that no other group can have. None for kinds that are served, and for groups of
-    /// others.
+    /// Returns the error of clients for an unknown kind, with a suggestion if a name is similar: for groups of Kubernetes
+    /// and names without a domain, which no other group can have. None for kinds that are served, and for other
+    /// groups.
     ///
     /// ```
     /// use admit_apiserver::BuiltinKinds;
@@ -82,7 +82,7 @@ impl BuiltinKinds {
         let rows = || TABLE.rows().iter();
         let elsewhere = rows().find(|row| row.kind == kind).map(|row| row.api_version());
         let is_ours = rows().any(|row| row.group == group);
-        // Groups of definitions are domains, and so none of theirs.
+        // Groups of CRDs are domains, so a name without a dot is none of theirs.
         let is_nobodys = !group.contains('.');
         let is_slip = || {
             let home = rows().find(|row| row.kind == kind).map(|row| row.group.as_str());
@@ -95,7 +95,7 @@ impl BuiltinKinds {
         let meant = elsewhere
             .or_else(|| nearest(kind, in_group.map(|row| row.kind.as_str())).map(str::to_owned))
             .or_else(|| nearest(kind, rows().map(|row| row.kind.as_str())).map(str::to_owned));
-        // What is nobody's may still be somebody's own file, which goes to no cluster.
+        // Such a document may still be a configuration file that is not sent to a cluster.
         if meant.is_none() && !is_ours {
             return None;
         }
@@ -193,7 +193,7 @@ fn prepared(new: &Value, old: Option<&Value>, subresource: Option<Subresource>) 
     let old = old.map(|old| read_back(&call, old));
     let mut new = new.clone();
     if info.scope == Scope::Cluster {
-        // Requests for cluster-scoped objects name no namespace, and that of the object gives way.
+        // Requests for cluster-scoped objects have no namespace, and the object's is removed.
         object::set_meta(&mut new, "namespace", None);
     }
     Some(match recheck(info, None, new.clone()) {
@@ -207,7 +207,7 @@ fn prepared(new: &Value, old: Option<&Value>, subresource: Option<Subresource>) 
     })
 }
 
-/// A request by nobody in particular, about such objects.
+/// Builds a call for objects of the kind outside of a server.
 pub(super) fn call_about(
     info: &Arc<ResourceInfo>,
     namespace: String,
@@ -228,7 +228,7 @@ pub(super) fn call_about(
     }
 }
 
-/// An object as a server has it that stored it. What is stored was read once: what cannot be read of it is as good as what can.
+/// Decodes an object as if it had been stored. Objects that cannot be decoded are kept as they are.
 pub(super) fn read_back(call: &Call, object: &Value) -> Value {
     let mut read =
         recheck(&call.info, None, object.clone()).map_or_else(|_| object.clone(), |read| read.object);

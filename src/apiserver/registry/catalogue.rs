@@ -1,4 +1,4 @@
-//! The field tables and the rows of served kinds, as those see them who ask where a value may stand, too.
+//! Describes the served built-in kinds and their fields for the analysis of expressions, from the field tables and rows.
 
 use std::str::Split;
 use std::sync::LazyLock;
@@ -53,7 +53,7 @@ fn kind(row: &ResourceInfo, shapes: &mut Vec<Shape>) -> Option<ServedKind> {
     })
 }
 
-/// The fields that the status of a new object may have, of the kinds of which that is known.
+/// Returns the fields that the status of a new object may have; None for kinds for which that is unknown.
 fn fresh_status(row: &ResourceInfo, path: &str) -> Option<Vec<String>> {
     let set = line(FRESH, path)?;
     if !row.serves(Subresource::Status) || has(row, Habit::StatusIsKept) {
@@ -64,7 +64,7 @@ fn fresh_status(row: &ResourceInfo, path: &str) -> Option<Vec<String>> {
     Some(empty.chain(set.map(str::to_owned)).collect())
 }
 
-/// What is connected to, with options of their own kind; those with the same fields are of one type.
+/// Describes a subresource for connections, with its options; options with the same fields share a shape.
 fn connection(row: &ResourceInfo, subresource: Subresource, shapes: &mut Vec<Shape>) -> Option<Connection> {
     let asked = subresource.asked();
     let (group, _, kind) = subresource.own_kind(row).filter(|_| !asked.is_empty())?;
@@ -95,20 +95,20 @@ fn connection(row: &ResourceInfo, subresource: Subresource, shapes: &mut Vec<Sha
     Some(Connection { subresource: subresource.name().to_owned(), kind, shape })
 }
 
-/// The fields that no object of a type lacks, a type a line.
+/// Lists the fields that every object of a type has, a type a line.
 const CERTAIN: &str = include_str!("certain.txt");
-/// Marks the fields that hold a member of their enumeration.
+/// Marks fields whose value is always a member of their enumeration.
 const CLOSED: char = '=';
-/// The numbers that fields hold, a type a line.
+/// Lists the numeric bounds of fields, a type a line.
 const BOUNDS: &str = include_str!("bounds.txt");
-/// The fields that no change leaves other than they were, a kind a line.
+/// Lists the immutable fields, a kind a line.
 const FIXED: &str = include_str!("fixed.txt");
-/// The fields that mean the same after every change, at times under a condition.
+/// Lists the fields whose meaning never changes, some under a condition.
 const STABLE: &str = include_str!("stable.txt");
-/// The fields of the status that a server sets in new objects, a kind a line.
+/// Lists the status fields that a server sets in new objects, a kind a line.
 const FRESH: &str = include_str!("fresh.txt");
 
-/// The words of the line that begins with a name, after it; none where there is no such line.
+/// Returns the words after a name in the line that begins with it; None without such a line.
 fn line<'t>(lines: &'t str, name: &str) -> Option<Split<'t, char>> {
     let mut lines = lines.lines().map(|line| line.split(' '));
     lines.find_map(|mut words| (words.next() == Some(name)).then_some(words))
@@ -118,7 +118,7 @@ fn words<'t>(lines: &'t str, name: &str) -> impl Iterator<Item = &'t str> {
     line(lines, name).into_iter().flatten()
 }
 
-/// ` spec.ports but name if has(object.spec)`, what follows a kind.
+/// Parses the rest of a line after the kind: ` spec.ports but name if has(object.spec)`.
 fn stable(line: &str) -> Option<StableFields> {
     let line = line.strip_prefix(' ')?;
     let (fields, when) = match line.split_once(" if ") {
@@ -130,7 +130,7 @@ fn stable(line: &str) -> Option<StableFields> {
     Some(StableFields { paths: words(paths), but: words(but), when })
 }
 
-/// What is known of the fields of a type beyond what they hold.
+/// The additional facts about the fields of a type.
 struct Known {
     certain: Vec<&'static str>,
     bounds: Vec<(&'static str, (i64, i64))>,
@@ -145,7 +145,7 @@ impl Known {
     }
 }
 
-/// `port:1..65535`; what is left out is the end of what the type holds.
+/// Parses `port:1..65535`; an omitted end is that of the integer type.
 fn bounds(word: &'static str) -> Option<(&'static str, (i64, i64))> {
     let (name, range) = word.split_once(':')?;
     let (least, most) = range.split_once("..")?;
@@ -172,7 +172,7 @@ fn field(field: &Field, known: &Known) -> FieldShape {
     }
 }
 
-/// As Go's encoder writes what was read.
+/// Returns when Go's encoder writes the field.
 fn presence(field: &Field) -> Presence {
     let is_left_out = !field.always_written;
     match &field.kind {
@@ -183,7 +183,7 @@ fn presence(field: &Field) -> Presence {
         | TypeRef::SchemaOrArray(_)
         | TypeRef::SchemaOrBool(_)
         | TypeRef::SchemaOrStrings(_)
-        // What is left out becomes 0 when the object is stored.
+        // An unset quantity becomes 0 when the object is stored.
         | TypeRef::Quantity
             if is_left_out =>
         {

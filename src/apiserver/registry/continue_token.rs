@@ -1,5 +1,5 @@
-//! Continue tokens of lists: the state that is listed and the place in it where the next page begins, in the form that
-//! kube-apiserver gives them.
+//! Encodes and decodes continue tokens of lists: the revision that is listed and the position of the next page, in the form
+//! of kube-apiserver.
 
 use admit_apimachinery::go::base64::{Alphabet, Padding, decode};
 use base64::Engine as _;
@@ -12,34 +12,34 @@ use crate::resources::Scope;
 use crate::status::Refusal;
 use crate::store::Revision;
 
-/// Where the next page begins.
+/// The position of the next page.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// The state of the first page; none for the newest one, which may differ from it.
+    /// The revision of the first page; None for the newest state, which may differ from it.
     pub revision: Option<Revision>,
     namespace: String,
     name: String,
-    /// The key that the token names.
+    /// The key in the token.
     key: String,
 }
 
-/// The revision of tokens that go on in the newest state.
+/// The revision in tokens that continue in the newest state.
 const NEWEST: i64 = -1;
 const VERSION: &str = "meta.k8s.io/v1";
 
 impl Place {
-    /// The namespace and name behind which the page begins.
+    /// Returns the namespace and name after which the page begins.
     pub(super) fn key(&self) -> (&str, &str) {
         (&self.namespace, &self.name)
     }
 
-    /// The token of the same place in the newest state.
+    /// Returns the token of the same position in the newest state.
     pub(super) fn anew(&self) -> String {
         written(NEWEST, &self.key)
     }
 
     /// # Errors
-    /// 400 with what is wrong with the token.
+    /// 400 that says why the token is invalid.
     pub(super) fn read(token: &str, call: &Call) -> Result<Self, Refusal> {
         let invalid = |why: &str| {
             Refusal::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
@@ -60,7 +60,7 @@ impl Place {
             return Err(invalid("encoded start key empty (version meta.k8s.io/v1)"));
         }
         let key = start.strip_prefix('/').unwrap_or(start);
-        // A key that leads out of what is listed.
+        // A key that leaves the listed prefix.
         if !key.is_empty() && key.split('/').any(|part| matches!(part, "" | "." | "..")) {
             return Err(invalid(start));
         }
@@ -80,8 +80,8 @@ impl Place {
     }
 }
 
-/// The token of what follows `last` in a list of the call; empty where nothing does. A list of the newest state comes out of
-/// upstream's cache, whose keys begin with a slash: `cached`.
+/// Returns the token of what follows `last` in a list; empty if nothing does. `cached`: whether upstream answers from its
+/// cache, as for the newest state, where keys begin with a slash.
 pub(super) fn next(revision: Revision, last: Option<&Value>, call: &Call, cached: bool) -> String {
     let Some(last) = last else { return String::new() };
     let (namespace, name) = (object::namespace(last), object::name(last));

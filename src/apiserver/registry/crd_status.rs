@@ -1,5 +1,5 @@
-//! Computes the status of a stored CRD: which of its names are free, whether it is established, whether the
-//! Kubernetes project approved its API. Input: the CRD and all that are stored; output: its new status.
+//! Computes the status of a stored CRD: accepted names, whether it is established, and whether its API is approved by
+//! the Kubernetes project. Input: the CRD and all stored CRDs; output: the CRD with its new status.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::clock::Clock;
 use crate::kinds::apiextensions::custom_resource_definition::{condition, set_condition};
 
-/// The definition with the status that a server gives it beside `all`, the definitions of every group, itself among them.
+/// Returns the definition with its status, given `all` definitions of every group, including itself.
 pub(super) fn settled<'d>(definition: &Value, all: impl Iterator<Item = &'d Value>, clock: &Clock) -> Value {
     let mut next = definition.clone();
     let taken = Taken::of(definition, all);
@@ -51,7 +51,7 @@ fn establish(definition: &mut Value, clock: &Clock) {
     set_condition(definition, clock, "Established", status, reason, message);
 }
 
-/// The names that other definitions of the group hold.
+/// The names of the group that other definitions hold.
 struct Taken<'d> {
     resources: BTreeSet<&'d str>,
     kinds: BTreeSet<&'d str>,
@@ -75,14 +75,14 @@ impl<'d> Taken<'d> {
     }
 }
 
-/// Why not all names are accepted: of several reasons the last one.
+/// Says why a name is not accepted; of several reasons the last one.
 struct Conflict {
     reason: &'static str,
     message: String,
 }
 
-/// The names that the definition has from now on: those that it asks for and that are free, and otherwise those that it
-/// had.
+/// Returns the accepted names: requested ones that are free, and otherwise the previously accepted
+/// ones.
 fn accepted_names(definition: &Value, taken: &Taken<'_>) -> (Value, Option<Conflict>) {
     let (wanted, held) = (&definition["spec"]["names"], &definition["status"]["acceptedNames"]);
     let mut conflict = None;
@@ -144,7 +144,7 @@ fn list(names: &Value) -> impl Iterator<Item = &str> {
     names.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// Groups of the Kubernetes project show what their annotation says.
+/// Sets the condition of approval for groups of the Kubernetes project from the annotation.
 fn approve(definition: &mut Value, clock: &Clock) {
     const CONDITION: &str = "KubernetesAPIApprovalPolicyConformant";
     let Ok(read) = Definition::read(definition) else { return };

@@ -1,4 +1,4 @@
-//! The lifecycle of CustomResourceDefinitions: from the stored object to served resources, conditions, and removal.
+//! Implements the lifecycle of CustomResourceDefinitions: from the stored object to served resources, conditions, and removal.
 
 use std::sync::Arc;
 
@@ -25,9 +25,9 @@ const STORAGE_KEY: &str = "apiextensions.k8s.io/customresourcedefinitions";
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 impl Registry {
-    /// What follows from a write: definitions are established, or ended, and served.
+    /// Processes a write of a definition: establishes or ends it, and updates what is served.
     pub(super) async fn after_write(&self, call: &Call, name: &str) {
-        // Its values are there already, with the answer: a large object is not made of its text once more.
+        // The unpacked values are at hand from the response, so a large object is not parsed again.
         let stored = self.store.kept(&call.key(name));
         if stored.as_ref().is_some_and(|stored| concerns_collector(&stored.object.head())) {
             self.collector.poke();
@@ -45,8 +45,8 @@ impl Registry {
         }
     }
 
-    /// Completes for every CRD what its last write may have left undone, when the process or the client ended in
-    /// between.
+    /// Completes for every CRD what its last write left undone if the process or the client ended
+    /// in between.
     pub(crate) async fn settle_definitions(&self) {
         let Some(info) = definitions_row(&self.served()) else { return };
         let call = self.own_call(&info, "");
@@ -72,12 +72,12 @@ impl Registry {
 
     fn stored_definitions(&self) -> Vec<Stored> {
         let kept = self.stored_objects(STORAGE_KEY, None);
-        // Each change of a definition looks at all of them.
+        // Each change of a definition reads all of them.
         let pinned = |kept: Kept| Stored { revision: kept.revision, object: kept.object.pinned() };
         kept.into_iter().map(pinned).collect()
     }
 
-    /// Names of a group may have become free: definitions that wait for one get it.
+    /// Updates the definitions of a group that wait for a name, after names became free.
     async fn reconsider(&self, call: &Call, group: &Value) {
         for definition in self.stored_definitions() {
             let object = &definition.object;
@@ -88,7 +88,7 @@ impl Registry {
         }
     }
 
-    /// What follows from a removal: the last object of a terminating definition lets it go.
+    /// Processes a removal: the last object of a terminating definition releases it.
     pub(super) async fn after_delete(&self, call: &Call, removed: &Value) {
         if call.info.storage_key == STORAGE_KEY {
             self.reconsider(call, &removed["spec"]["group"]).await;
@@ -118,11 +118,11 @@ impl Registry {
         let all = self.stored_definitions();
         let all = all.iter().map(|stored| &*stored.object);
         let next = super::crd_status::settled(&definition.object, all, &self.clock);
-        // Whoever writes in between establishes it.
+        // A concurrent writer establishes it.
         self.put_status(call, object::name(&definition.object), definition, next).await;
     }
 
-    /// Stores a definition with another status, as the server's own change.
+    /// Stores a definition with a new status, as the server itself.
     async fn put_status(&self, call: &Call, name: &str, definition: &Stored, mut next: Value) {
         if next == *definition.object {
             return;
@@ -138,7 +138,7 @@ impl Registry {
         }
     }
 
-    /// Deletes the objects of a terminating definition, and it with the last of them.
+    /// Deletes the objects of a terminating definition, and then the definition.
     async fn end_definition(&self, call: &Call, name: &str) {
         self.note_deletion(call, name).await;
         let Some(definition) = self.store.latest(&call.key(name)) else { return };
@@ -146,7 +146,7 @@ impl Registry {
         let [group, plural] =
             [&spec["group"], &spec["names"]["plural"]].map(|name| name.as_str().unwrap_or_default());
         let key = storage_key(group, plural);
-        // Objects are there whether or not a version is served; of what was never established there are none.
+        // Objects exist whether or not a version is served; a definition that was never established has none.
         let served = self.served();
         if let Some(version) = served.custom_kind(group, plural).and_then(|kind| kind.versions.first()) {
             self.delete_objects(name, &key, &version.info).await;
@@ -154,7 +154,7 @@ impl Registry {
         self.finish_definition(call, name, &key).await;
     }
 
-    /// Deletes the objects of the definition `name`, which `info` describes in any of its versions.
+    /// Deletes the objects of the definition `name`, for which `info` is the row of any version.
     async fn delete_objects(&self, name: &str, key: &str, info: &Arc<ResourceInfo>) {
         for together in self.stored_objects(key, None).chunks(AT_ONCE) {
             let ended = together.iter().map(async |kept| {
@@ -202,15 +202,15 @@ impl Registry {
         self.serve_stored().await;
     }
 
-    /// Starts to serve what the stored CRDs define, and updates the APIServices.
+    /// Serves what the stored CRDs define, and updates the APIServices.
     pub(crate) async fn serve_stored(&self) {
         self.serve_definitions();
         self.register_versions().await;
     }
 
-    /// Starts to serve what the stored CRDs define.
+    /// Serves what the stored CRDs define.
     pub(crate) fn serve_definitions(&self) {
-        // The revision comes first: what is written while the definitions are read belongs to a later table.
+        // The revision is read first: what is written while definitions are read belongs to a later table.
         let generation = self.store.revision();
         let definitions = self.stored_definitions();
         let served = self.served();
@@ -221,7 +221,7 @@ impl Registry {
                 stored.object["spec"]["group"].as_str().unwrap_or_default(),
                 stored.object["spec"]["names"]["plural"].as_str().unwrap_or_default(),
             );
-            // Rules are compiled once for each change of their own definition, not for each change of any.
+            // Rules are compiled once per change of their definition, not per change of any.
             known
                 .filter(|known| known.revision == stored.revision)
                 .cloned()
@@ -231,7 +231,7 @@ impl Registry {
     }
 }
 
-/// Whether the garbage collector may have to do something about the object.
+/// Returns whether the garbage collector may have to process the object.
 fn concerns_collector(object: &Value) -> bool {
     object::is_terminating(object) || object.pointer("/metadata/ownerReferences").is_some()
 }
@@ -272,7 +272,7 @@ fn custom_kind(stored: &Stored, counts: &Arc<Counts>) -> CustomKind {
     }
 }
 
-/// Under what the objects of a custom resource are stored.
+/// Returns the storage key of a custom resource.
 fn storage_key(group: &str, plural: &str) -> String {
     format!("{group}/{plural}")
 }
@@ -346,7 +346,7 @@ fn scale(version: &Value) -> Option<ScalePaths> {
     })
 }
 
-/// The warning that requests to a version get. Without one of its own it names the best version that is not deprecated.
+/// Returns the deprecation warning of a version. Without its own text it names the best version that is not deprecated.
 fn deprecation(definition: &Value, info: &ResourceInfo, version: &Value) -> Option<String> {
     if version["deprecated"] != true {
         return None;
@@ -359,7 +359,7 @@ fn deprecation(definition: &Value, info: &ResourceInfo, version: &Value) -> Opti
     let versions = pointer::items(definition, "/spec/versions").iter();
     let lasting = versions.filter(|other| other["served"] == true && other["deprecated"] != true);
     let lasting = lasting.filter_map(|other| other["name"].as_str());
-    // In the order of preference the better version comes first.
+    // A better version is less in the order of preference.
     let better = lasting.filter(|other| compare_versions(other, &info.version).is_lt());
     let best = better.min_by(|one, other| compare_versions(one, other));
     Some(best.map_or_else(|| text.clone(), |best| format!("{text}; use {group}/{best} {kind}")))

@@ -1,4 +1,4 @@
-//! POST: creates an object.
+//! Implements POST: creates an object.
 
 use serde_json::Value;
 use uuid::Uuid;
@@ -17,18 +17,18 @@ use crate::status::Refusal;
 use crate::store::{Expect, StoreError};
 use crate::validation::metadata;
 
-/// Metadata that no client can give to a new object.
+/// The metadata that a client cannot set on a new object.
 const SYSTEM_FIELDS: [&str; 5] =
     ["selfLink", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"];
 
-/// A generated name that is taken is replaced this often.
+/// The number of attempts to generate a name that is free.
 const NAME_ATTEMPTS: usize = 8;
 
 impl Registry {
     /// Creates `object`, which was decoded as the call's kind.
     ///
     /// # Errors
-    /// 400 for an object that does not belong to the path, 403, 409 when the name is taken, 422.
+    /// 400 for an object that does not match the path, 403, 409 if the name is taken, 422.
     pub(crate) async fn create(
         &self,
         call: &Call,
@@ -47,7 +47,7 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         let generated =
             object::name(&object).is_empty() && !object::meta_str(&object, "generateName").is_empty();
-        // Only an object whose name may turn out to be taken is kept for another attempt.
+        // Only an object with a generated name is kept for another attempt.
         if !generated {
             return self.create_once(call, object, options, ownership).await;
         }
@@ -85,7 +85,7 @@ impl Registry {
         let review = Review::create(call, &given_name, &object, options.dry_run, options.to_value());
         if let Some(changed) = self.mutate(&review).await? {
             object = remade(call, &object, changed)?;
-            // What admission makes up counts as what was sent.
+            // What admission set counts as sent.
             if !object::resource_version(&object).is_empty() {
                 object::resource_version(&object).clone_into(&mut given_version);
                 object::set_meta(&mut object, "resourceVersion", None);
@@ -125,7 +125,7 @@ impl Registry {
         dry_run: bool,
         given_version: &str,
     ) -> Result<Answer, Refusal> {
-        // What is no number at all is taken for none; Go knows no sign before one.
+        // Invalid numbers count as none; Go accepts no sign here.
         let is_version = given_version.parse::<u64>().is_ok_and(|version| version != 0);
         let is_version = is_version && !given_version.starts_with('+');
         if is_version && !dry_run {
@@ -161,7 +161,7 @@ impl Registry {
     }
 }
 
-/// What an object has taken that is about to be stored; what is not settled is free again.
+/// Holds what was allocated for an object that is about to be stored; released unless settled.
 struct Held<'r> {
     charge: Option<Charge<'r>>,
     allotment: Option<Allotment<'r>>,
@@ -172,7 +172,7 @@ fn already_exists(call: &Call, name: &str, existing: &Value) -> Refusal {
     if object::is_terminating(existing) { refusal.prefixed("object is being deleted: ") } else { refusal }
 }
 
-/// Fields that the server sets, whatever the client sent.
+/// Sets the metadata that the server controls, whatever the client sent.
 pub(super) fn fill_metadata(call: &Call, object: &mut Value) {
     if object::name(object).is_empty() {
         let prefix = object::meta_str(object, "generateName").to_owned();
@@ -186,7 +186,7 @@ pub(super) fn fill_metadata(call: &Call, object: &mut Value) {
     object::set_meta(object, "creationTimestamp", Some(call.clock.stamp().into()));
 }
 
-/// A prefix and five random characters, at most 63 bytes in all.
+/// Generates a name: the prefix and five random characters, at most 63 bytes in all.
 fn generated_name(prefix: &str) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     const LONGEST_PREFIX: usize = 58;

@@ -1,4 +1,4 @@
-//! DELETE of one object and of a collection: preconditions, finalizers, grace periods, and propagation to dependents.
+//! Implements DELETE of one object and of a collection: preconditions, finalizers, grace periods, and propagation.
 
 use std::sync::Arc;
 
@@ -18,17 +18,17 @@ const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 const ATTEMPTS: usize = 32;
 
-/// What is answered to a DELETE.
+/// The response to a DELETE.
 enum Answered {
-    /// An object in its stored form.
+    /// The object in its stored form.
     Shown(Arc<Value>),
-    /// That it is gone.
+    /// A Status that it was removed.
     Told(Value),
 }
 
 impl Registry {
     /// # Errors
-    /// 404, 403, 409 when a precondition does not hold.
+    /// 404, 403, 409 if a precondition does not hold.
     pub(crate) async fn delete(
         &self,
         call: &Call,
@@ -38,8 +38,8 @@ impl Registry {
         self.delete_named(call, (name, name), options).await
     }
 
-    /// Deletes the object `name`, of which admission hears as `told`: what is deleted with its collection has no name
-    /// there, for the request has none.
+    /// Deletes the object `name`. `told` is the name in admission reviews: empty for an object that is deleted with its
+    /// collection, as the request has no name.
     async fn delete_named(
         &self,
         call: &Call,
@@ -85,8 +85,8 @@ impl Registry {
         if !kept {
             let mut last = marked;
             if !options.dry_run {
-                // Watchers see the object as it was stored last, without the marks of its deletion; what is given time for
-                // its end is stored with them, be it no time at all.
+                // Watchers see the object as it was stored last, without deletion marks; graceful kinds are stored with
+                // these first, even if the grace period is zero.
                 let is_told = has(&call.info, Habit::Graceful) && !has(&call.info, Habit::HidesGrace);
                 let (revision, live) = if is_told && last != *live {
                     let told = self.store.put(&key, Expect::Revision(revision), last.clone()).await?;
@@ -114,7 +114,7 @@ impl Registry {
         Ok(Answered::Shown(stored.object))
     }
 
-    /// Deletes everything that `list` selects; answers the list of what was there.
+    /// Deletes everything that `list` selects; returns the list of the deleted objects.
     ///
     /// # Errors
     /// The first refusal; what was deleted before stays deleted.
@@ -129,17 +129,17 @@ impl Registry {
         for item in &listing.items {
             let about = Call {
                 namespace: object::namespace(item).to_owned(),
-                // What was converted for one is of no use to the next.
+                // Conversions of one object are of no use for the next.
                 conversions: Conversions::default(),
                 ..call.clone()
             };
             match self.delete_named(&about, (object::name(item), ""), options).await {
                 Ok(_) => {}
-                // Somebody else was quicker.
+                // Another request deleted it first.
                 Err(gone) if gone.code() == 404 => {}
                 Err(other) => return Err(other),
             }
-            // Each is done whole; those that are left stay, once the time of the request is over.
+            // A deletion that has begun is completed; the rest stays if the request's time is over.
             interrupt::withdraw();
             interrupt::checkpoint();
         }
@@ -185,10 +185,10 @@ pub(super) fn preconditions(
     Ok(())
 }
 
-/// Marks the object as going away; answers the seconds that it still has.
+/// Marks the object as terminating; returns the remaining grace period in seconds.
 fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> i64 {
     let grace = kinds::grace_period(&call.info, object, options.grace_period_seconds);
-    // Of what ends by itself the first DELETE is no business of the garbage collector.
+    // For kinds with a termination of their own the first DELETE does not involve the garbage collector.
     if object::is_terminating(object) || !has(&call.info, Habit::EndsByItself) {
         finalizers(call, object, options.propagation);
     }
@@ -213,7 +213,7 @@ fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> i64 {
     grace
 }
 
-/// A later DELETE may only shorten the time that is left.
+/// Applies the grace period of a later DELETE, which can only shorten the remaining one.
 fn shortened(object: &mut Value, grace: i64) -> i64 {
     let before = object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
     if grace >= before {
@@ -227,7 +227,7 @@ fn shortened(object: &mut Value, grace: i64) -> i64 {
     grace
 }
 
-/// The finalizers by which the garbage collector is told what to do with dependents.
+/// Sets the finalizers that tell the garbage collector what to do with dependents.
 fn finalizers(call: &Call, object: &mut Value, propagation: Option<Propagation>) {
     let current: Vec<String> = object::finalizers(object).into_iter().map(str::to_owned).collect();
     let holds = |name: &str| current.iter().any(|finalizer| finalizer == name);

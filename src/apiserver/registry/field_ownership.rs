@@ -1,5 +1,5 @@
-//! Field ownership of writes: the versions of an object, the fields that a path does not own, and writes that change
-//! nothing.
+//! Tracks field ownership of writes: the versions of an object, the fields that a path does not own, and writes that
+//! change nothing.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
@@ -23,17 +23,17 @@ use crate::resources::{self, OwnKind, ResourceInfo, Subresource};
 use crate::served::{CustomVersion, ScalePaths, Served};
 use crate::status::Refusal;
 
-/// Where the managers of a changed object come from.
+/// The source of a changed object's managed fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ownership {
-    /// From what changes.
+    /// Computed from the change.
     Tracked,
-    /// The object brings them along: it was applied, or they stay as they are whatever changes.
+    /// Already in the object: it was applied, or they stay whatever changes.
     Settled,
 }
 
 impl Registry {
-    /// Sets the managers of `new`, which replaces `old` or is created.
+    /// Sets the managed fields of `new`, which replaces `old` or is created.
     ///
     /// # Errors
     /// 413 for an object that is too large with them.
@@ -50,8 +50,8 @@ impl Registry {
         scope.writer(call, options, &call.clock.stamp()).updated(&live, new).map_err(too_heavy)
     }
 
-    /// The same of an object that managers may own in versions that a webhook converts. Where it does not, nobody owns anything
-    /// any longer, as upstream has it.
+    /// Like [`Self::track`], for an object with managers in versions that a webhook converts. If the conversion fails, all
+    /// ownership is dropped, as upstream does.
     ///
     /// # Errors
     /// As of [`Self::track`].
@@ -78,7 +78,7 @@ impl Registry {
         Ok(tracked)
     }
 
-    /// Where the number of replicas stands in each version of the call's kind.
+    /// Returns the path of the replica count in each version of the call's kind.
     pub(super) fn replicas(&self, call: &Call) -> Replicas {
         let served = self.served();
         match served.custom_kind(&call.info.group, &call.info.plural).filter(|_| !call.info.builtin) {
@@ -98,8 +98,8 @@ impl Registry {
         }
     }
 
-    /// The object with the number of replicas of `wanted`, and with the managers that its Scale has then. Where nobody owned the
-    /// number, nobody comes to own it.
+    /// Returns the object with the replica count of `wanted`, and the managed fields that its Scale has then. If nobody owned
+    /// the replica count, nobody owns it afterwards.
     ///
     /// # Errors
     /// 413 for an object that is too large with them.
@@ -119,7 +119,7 @@ impl Registry {
         Ok(paths.with_managed(wanted, &scale, &replicas))
     }
 
-    /// What `live`, or the empty object of the kind, becomes by the configuration.
+    /// Merges a configuration into `live`, or into an empty object of the kind.
     pub(super) fn merged(
         &self,
         call: &Call,
@@ -146,7 +146,7 @@ struct Scope {
     ignored: FieldSet,
     resets_alike: bool,
     rewritten: FieldSet,
-    /// By what the versions are converted, and what was.
+    /// The webhook that converts versions, and the conversions made.
     conversions: Option<(Arc<Webhook>, Conversions)>,
 }
 
@@ -167,7 +167,7 @@ impl Scope {
         }
     }
 
-    /// The same for an update by `new`, which was sent with nothing at those places.
+    /// Prepares for an update by `new`, which was sent with these places empty.
     fn rewriting(self, new: &Value, places: &[Place]) -> Self {
         let typing = self.typing(&self.api_version).filter(|_| !places.is_empty());
         match typing.map(|typing| typing.wholes_around(new, places)) {
@@ -189,21 +189,21 @@ impl Scope {
         }
     }
 
-    /// The row of the same resource in another version.
+    /// Returns the row of the same resource in another version.
     fn row(&self, api_version: &str) -> Option<&Arc<ResourceInfo>> {
         let rows = self.served.table.rows().iter();
         rows.filter(|row| row.is_same_resource(&self.info)).find(|row| row.api_version() == api_version)
     }
 }
 
-/// Whether the object says nothing but what it is: no webhook is asked about such a one, as upstream does not.
+/// Returns whether the object has only its type; as upstream, no webhook is called for it.
 fn is_empty(object: &Value) -> bool {
     object
         .as_object()
         .is_some_and(|members| members.keys().all(|name| name == "kind" || name == "apiVersion"))
 }
 
-/// Kinds without field tables are typed by their values.
+/// The schema of kinds without field tables, whose types are deduced from values.
 static DEDUCED: LazyLock<(Schema, crate::managed_fields::schema::TypeId)> =
     LazyLock::new(|| Schema::of_definition(&Value::Null));
 
@@ -224,8 +224,8 @@ impl Versions for Scope {
         self.info.builtin && api_version.matches('/').count() < 2
     }
 
-    /// Versions of a custom resource do not know of one another but in writes of the status: a write of the object that leaves
-    /// out the status, which is kept, takes it from those who own it in another version.
+    /// Returns whether reset fields apply across versions: for custom resources only in status writes, so a write of the object
+    /// that omits the status, which is kept, takes its ownership from managers in other versions.
     fn resets_alike(&self) -> bool {
         self.resets_alike
     }
@@ -239,7 +239,7 @@ impl Versions for Scope {
                     by_webhook.and_then(|(webhook, known)| known.of(webhook, object, api_version).ok());
                 Cow::Owned(match converted {
                     Some(converted) => Arc::unwrap_or_clone(converted),
-                    // Of what a webhook has to convert first, or cannot, nothing is used: whoever asked is told.
+                    // The result of a failed or missing conversion is not used; the caller reports it.
                     None => storage_version::converted(from, to, object),
                 })
             }
@@ -263,7 +263,7 @@ impl Versions for Scope {
 
 const SCALE: Rowless = Rowless::of(resources::SCALE);
 
-/// A built-in kind that is sent and answered, and has no row: it has one version.
+/// A built-in kind without a row, which has one version.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rowless {
     pub(super) group: &'static str,
@@ -280,7 +280,7 @@ impl Rowless {
         format!("{}/{}", self.group, self.version)
     }
 
-    /// Writes now; clients own all but the status.
+    /// Runs a write at the current time; clients own everything except the status.
     fn write<T>(
         &self,
         call: &Call,
@@ -325,7 +325,7 @@ impl Versions for Rowless {
     }
 }
 
-/// Sets the managers of a TokenRequest, which no row serves.
+/// Sets the managed fields of a TokenRequest, which has no row.
 ///
 /// # Errors
 /// 413 for one that is too large with them.
@@ -339,7 +339,7 @@ pub(super) fn too_heavy(why: TooHeavy) -> Refusal {
     Refusal::too_large_because(why.to_string())
 }
 
-/// What a Scale, which no row serves, becomes by the configuration.
+/// Merges a configuration into a Scale, which has no row.
 pub(super) fn applied_scale(
     call: &Call,
     scale: &Value,
@@ -351,7 +351,7 @@ pub(super) fn applied_scale(
     })
 }
 
-/// Fields of the object that this path puts back whatever the client sent.
+/// Returns the fields that this path resets whatever the client sent.
 fn unownable(call: &Call) -> Vec<Vec<Element>> {
     let field = |name: &str| Element::Field(name.to_owned());
     match call.subresource {
@@ -374,7 +374,7 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
         None if has(&call.info, Habit::DisownsAll) => vec![vec![field("spec")], vec![field("status")]],
         Some(Subresource::Finalize) => vec![vec![field("status")]],
         None => {
-            // Also where a new object keeps the status that it comes with.
+            // Also if a new object keeps its status.
             let status = call.info.serves(Subresource::Status);
             let own = strategy(&call.info).map(|strategy| strategy.unowned).unwrap_or_default();
             status
@@ -388,7 +388,7 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
     }
 }
 
-/// A change of nothing but the times at which managers changed is none.
+/// Restores the managers' timestamps if nothing else changed.
 pub(super) fn keep_times(new: &mut Value, old: &Value) {
     fn entries(object: &Value) -> Option<&Vec<Value>> {
         object.pointer("/metadata/managedFields").and_then(Value::as_array)
@@ -405,7 +405,7 @@ pub(super) fn keep_times(new: &mut Value, old: &Value) {
     }
 }
 
-/// Whether two maps have equal members, where one member counts as equal when `equal` says so of what there is of it.
+/// Returns whether two maps are equal, where `equal` compares the member `name`.
 fn same_but(one: &Value, two: &Value, name: &str, equal: impl Fn(&Value, &Value) -> bool) -> bool {
     let (Value::Object(one), Value::Object(two)) = (one, two) else { return one == two };
     let length = |members: &Map<String, Value>| members.len() - usize::from(members.contains_key(name));

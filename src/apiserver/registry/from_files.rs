@@ -1,8 +1,8 @@
-//! Shows policies and bindings that are in force from files as stored objects, and keeps them in line with the files.
-//! What is particular about such objects, and why they are stored, is told in `admission::from_files`.
+//! Stores policies and bindings that come from files as API objects, and reconciles them with the files.
+//! `admission::from_files` describes what is special about such objects, and why they are stored.
 //!
-//! Input: all that the files hold, whenever it has changed. An object that is there already keeps its uid and counts its
-//! generations; one whose file is gone is removed, also when the file went while the process did not run.
+//! Input: all documents of the files, after each change. An existing object keeps its uid and counts its
+//! generations; one whose document is gone is removed, also if that happened while the process did not run.
 
 use std::collections::HashSet;
 
@@ -21,53 +21,53 @@ use crate::store::{Kept, StoreError};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 const VERSION: &str = "v1";
-/// The kinds that are shown, and where they are stored.
+/// The kinds, and their storage keys.
 const KINDS: [(&str, &str); 4] = [
     ("ValidatingAdmissionPolicy", POLICIES),
     ("ValidatingAdmissionPolicyBinding", BINDINGS),
     ("MutatingAdmissionPolicy", MUTATING_POLICY_KEY),
     ("MutatingAdmissionPolicyBinding", MUTATING_BINDING_KEY),
 ];
-/// Who owns their fields.
+/// The field manager.
 const MANAGER: &str = "admit";
-/// An object that always changes between reading and writing is given up after this many tries.
+/// The number of attempts for an object that is changed concurrently.
 const ATTEMPTS: usize = 8;
 
-/// A policy or binding that is in force from a file.
+/// A policy or binding from a file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FromFile {
-    /// The path, as users know it.
+    /// The path, as shown to users.
     pub file: String,
-    /// The document. What only a server sets is left out of what is shown.
+    /// The document. Fields that only a server sets are ignored.
     pub object: Value,
 }
 
-/// What is to be shown.
+/// Holds the objects that are to be shown.
 #[derive(Debug, Default)]
 pub(super) struct FromFiles(Mutex<State>);
 
 #[derive(Clone, Debug, Default)]
 struct State {
     wanted: Vec<FromFile>,
-    /// Storage keys and names that objects of clients have.
+    /// The storage keys and names that clients' objects occupy.
     hidden: HashSet<(&'static str, String)>,
 }
 
 impl FromFiles {
-    /// The same, to be changed on its own.
+    /// Copies the state.
     pub(super) async fn fork(&self) -> Self {
         Self(Mutex::new(self.0.lock().await.clone()))
     }
 }
 
-/// What became of an object that is to be shown.
+/// The result of showing an object.
 enum Outcome {
     Shown,
-    /// A client's object has the name.
+    /// A client's object occupies the name.
     Hidden,
 }
 
-/// Whether objects of files may be stored there.
+/// Returns whether objects from files are stored under this key.
 pub(super) fn may_show(storage_key: &str) -> bool {
     KINDS.iter().any(|(_, key)| *key == storage_key)
 }
@@ -82,7 +82,7 @@ impl FromFile {
         object::name(&self.object)
     }
 
-    /// The object as a client would send it, with the mark.
+    /// Returns the object as a client would send it, with the mark.
     fn marked(&self) -> Value {
         let map =
             |field: &str| self.object.pointer(&format!("/metadata/{field}")).cloned().unwrap_or(Value::Null);
@@ -99,7 +99,7 @@ impl FromFile {
 }
 
 impl Registry {
-    /// Shows exactly these as objects that are in force from files.
+    /// Shows exactly these objects, and removes all other objects that come from files.
     pub(crate) async fn show_from_files(&self, wanted: Vec<FromFile>) {
         let mut state = self.from_files.0.lock().await;
         let names: HashSet<_> = wanted.iter().map(|one| (one.storage_key(), one.name())).collect();
@@ -107,7 +107,7 @@ impl Registry {
             let is_gone = |name: &str| !names.contains(&(Some(storage_key), name));
             self.hide(storage_key, is_gone).await;
         }
-        // Written at once: a durable store then commits them together.
+        // Written concurrently, so that a durable store commits them together.
         let outcomes = join_all(wanted.iter().map(|one| self.show(one))).await;
         let mut hidden = HashSet::new();
         for (one, outcome) in wanted.iter().zip(outcomes) {
@@ -126,8 +126,8 @@ impl Registry {
         *state = State { wanted, hidden };
     }
 
-    /// Shows what had no place as long as a client's object had its name. Boxed, since it comes after a removal and may
-    /// end in one.
+    /// Shows an object once a client's object has freed its name. Boxed, since it follows a removal and may
+    /// cause one.
     pub(super) fn show_freed<'r>(&'r self, storage_key: &'r str, name: &'r str) -> BoxFuture<'r, ()> {
         Box::pin(async move {
             let mut state = self.from_files.0.lock().await;
@@ -162,7 +162,7 @@ impl Registry {
             };
             match written {
                 Ok(_) => return Ok(Outcome::Shown),
-                // Somebody else was quicker: a client, or who keeps the status.
+                // Another writer was first: a client, or the controller of the status.
                 Err(raced) if ["AlreadyExists", "Conflict", "NotFound"].contains(&raced.reason()) => {
                     refusal = Some(raced);
                 }
@@ -172,7 +172,7 @@ impl Registry {
         refusal.map_or(Ok(Outcome::Shown), Err)
     }
 
-    /// Removes the objects of files whose names are `gone`.
+    /// Removes the objects from files whose names are `gone`.
     async fn hide(&self, storage_key: &str, gone: impl Fn(&str) -> bool) {
         let Some(call) = self.shown_as(storage_key) else { return };
         let mut found = self.stored_objects(storage_key, None);
@@ -180,7 +180,7 @@ impl Registry {
             let head = kept.object.head();
             file_of(&head).is_some() && gone(object::name(&head))
         });
-        // A status that was written meanwhile makes it another object: it is looked at once more.
+        // A concurrent status update makes the removal fail: it is tried again.
         for stored in found.iter().map(Kept::stored) {
             let key = call.key(object::name(&stored.object));
             let mut stored = Some(stored);
@@ -200,7 +200,7 @@ impl Registry {
         self.admission.written(storage_key);
     }
 
-    /// The server's own call to the resource.
+    /// Returns the server's own call to the resource.
     fn shown_as(&self, storage_key: &str) -> Option<Call> {
         let served = self.served();
         let info = served.table.find(GROUP, VERSION, storage_key)?;

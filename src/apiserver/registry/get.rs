@@ -1,4 +1,4 @@
-//! GET: reads one object.
+//! Implements GET: reads one object.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::status::Refusal;
 
 impl Registry {
     /// # Errors
-    /// 404 when there is none, 500 for one that cannot be converted.
+    /// 404 if it does not exist, 500 if it cannot be converted.
     pub(crate) async fn get(&self, call: &Call, name: &str) -> Result<Arc<Value>, Refusal> {
         let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
         Ok(scaled(call, self.shown(call, stored.object).await?))
@@ -19,7 +19,7 @@ impl Registry {
     /// Like [`Self::get`], for a built-in kind, which no webhook converts.
     ///
     /// # Errors
-    /// 404 when there is none.
+    /// 404 if it does not exist.
     pub(crate) fn get_builtin(&self, call: &Call, name: &str) -> Result<Arc<Value>, Refusal> {
         let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
         Ok(scaled(call, storage_version::shown(call, stored.object)?))

@@ -1,4 +1,4 @@
-//! LIST: one consistent state, whole or in pages, whose continue tokens contain the revision and the position.
+//! Implements LIST: one consistent state, whole or in pages, whose continue tokens hold the revision and the position.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 use crate::store::{Kept, Range, Revision, StoreError};
 
-/// A page of objects as the caller sees them: values, or what the store keeps where that is the same.
+/// A page of objects as the caller sees them: values, or stored objects where these are the same.
 #[derive(Debug)]
 pub(crate) struct Listing<T = Value> {
     pub revision: Revision,
@@ -28,7 +28,7 @@ pub(crate) struct Listing<T = Value> {
 }
 
 impl<T> Listing<T> {
-    /// Of `items` at a revision, of which `last` was looked at last, with so many objects behind it.
+    /// Builds a page of `items` at a revision, where `last` was examined last and `behind` objects follow.
     fn of(
         (revision, items): (Revision, Vec<T>),
         (last, behind): (Option<&Kept>, usize),
@@ -48,7 +48,7 @@ impl<T> Listing<T> {
 }
 
 impl Listing<Kept> {
-    /// The text of the List document of a built-in kind, with a line break at its end; None where an object is stored in another form than it is listed.
+    /// Returns the List document of a built-in kind as text with a line feed; None if an object is stored in another form than listed.
     fn text(&self, info: &ResourceInfo) -> Option<Vec<u8>> {
         let (version, metadata) = (info.api_version(), self.metadata(info));
         let types = beginning(info);
@@ -68,7 +68,7 @@ impl Listing<Kept> {
 }
 
 impl Listing {
-    /// The List document. Items of built-in kinds do not repeat their kind.
+    /// Returns the List document. Items of built-in kinds do not repeat their kind.
     #[must_use]
     pub(crate) fn into_value(self, info: &ResourceInfo) -> Value {
         let metadata = self.metadata(info);
@@ -83,13 +83,13 @@ impl Listing {
         if info.builtin {
             json!({"kind": kind, "apiVersion": info.api_version(), "metadata": metadata, "items": items})
         } else {
-            // What has no type of its own shows its members by name.
+            // Unstructured lists have their members sorted by name.
             json!({"apiVersion": info.api_version(), "items": items, "kind": kind, "metadata": metadata})
         }
     }
 }
 
-/// `always`: lists of custom resources show an empty continue token too.
+/// Builds the metadata of a list; `always`: for custom resources, whose lists show an empty continue token.
 fn list_meta(revision: Revision, token: &str, remaining: Option<usize>, always: bool) -> Value {
     let mut meta = Map::new();
     if always {
@@ -106,14 +106,14 @@ fn list_meta(revision: Revision, token: &str, remaining: Option<usize>, always: 
     Value::Object(meta)
 }
 
-/// What options ask for.
+/// The parsed options of a list.
 struct Asked {
     selector: Selector,
     place: Option<Place>,
     at: Option<Revision>,
-    /// Whether upstream's cache answers, which tokens show.
+    /// Whether upstream answers from its cache, which tokens show.
     cached: bool,
-    /// 0 for everything.
+    /// The page size; 0 for no limit.
     limit: usize,
 }
 
@@ -123,14 +123,14 @@ impl Asked {
     }
 }
 
-/// The namespace of the call, if it has one.
+/// Returns the namespace of the call, if it has one.
 fn within(call: &Call) -> Option<&str> {
     Some(call.namespace.as_str()).filter(|namespace| !namespace.is_empty())
 }
 
 impl Registry {
     /// # Errors
-    /// 400 for selectors and tokens that cannot be read, 410 when the token's state is gone, 500 for objects that cannot be
+    /// 400 for invalid selectors and tokens, 410 if the token's state is gone, 500 for objects that cannot be
     /// converted.
     pub(crate) async fn list(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
         match call.converter() {
@@ -155,8 +155,8 @@ impl Registry {
         })
     }
 
-    /// The text of the List document, where it can be had without a look at the objects: of built-in kinds that are read as
-    /// they are stored. It is made in a fraction of the time and of the memory.
+    /// Returns the List document as text if that needs no parsing of objects: for built-in kinds that are read as
+    /// they are stored. This takes a fraction of the time and memory.
     ///
     /// # Errors
     /// As [`Self::list`].
@@ -170,7 +170,7 @@ impl Registry {
         Ok(listing.text(&call.info))
     }
 
-    /// What `show` makes of those objects that are selected.
+    /// Lists a page; `show` converts an object, and returns None if it is not selected.
     fn page<T>(
         &self,
         call: &Call,
@@ -201,7 +201,7 @@ impl Registry {
         Ok(Listing::of((page.revision, items), (page.items.last(), page.remaining), call, &asked))
     }
 
-    /// What a webhook converts is selected by what it becomes. Objects are converted together, as many as a page has yet room for.
+    /// Lists objects that a webhook converts, selected after conversion. They are converted in batches, up to the room in the page.
     async fn list_converted(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
         let asked = self.asked(call, options)?;
         let (selector, limit) = (&asked.selector, asked.limit);
@@ -213,7 +213,7 @@ impl Registry {
         let room = |taken: usize| if limit == 0 { usize::MAX } else { limit.saturating_sub(taken) };
         while room(items.len()) > 0 && looked_at < page.items.len() {
             let rest = page.items.get(looked_at..).unwrap_or_default();
-            // Where all is selected, no more is converted than shown.
+            // Without a selector, no more are converted than shown.
             let most = if selector.is_empty() { room(items.len()) } else { usize::MAX };
             let (count, bytes) = batch(rest.iter().take(most).map(|kept| kept.object.text().len()));
             let _turn = match call.converter() {
@@ -243,19 +243,19 @@ impl Registry {
             Some(place) => place.revision,
             None => self.listed_revision(options)?,
         };
-        // What is listed is in the cache, unless it is a state by the revision 0 that is asked for exactly.
+        // Upstream answers from the cache, except for an exact revision.
         let by_revision = match options.version_match {
             Some(VersionMatch::Exact) => true,
             Some(VersionMatch::NotOlderThan) => false,
             None => options.limit > 0 && !matches!(options.resource_version.as_str(), "" | "0"),
         };
         let cached = place.is_some() || at.is_some() || !by_revision;
-        // A list from the cache, which upstream answers whole, does not page.
+        // With revision 0 upstream answers from the cache, without pages.
         let limit = if options.resource_version == "0" { 0 } else { options.limit };
         Ok(Asked { selector, place, at, cached, limit })
     }
 
-    /// Roughly the bytes of what [`Self::list`] would show, from above where it selects.
+    /// Estimates the bytes of [`Self::list`]'s result; an upper bound if there is a selector.
     pub(crate) fn weight(&self, call: &Call, options: &ListOptions) -> usize {
         let namespace = Some(call.namespace.as_str()).filter(|namespace| !namespace.is_empty());
         let selects = !options.label_selector.is_empty() || !options.field_selector.is_empty();
@@ -268,21 +268,21 @@ impl Registry {
             }
             false
         };
-        // What cannot be listed weighs nothing, and is refused by who lists it.
+        // A list that fails weighs nothing; the list itself reports the error.
         let _ =
             self.store.list(&call.info.storage_key, Range { namespace, ..Range::default() }, 0, &mut weigh);
         bytes
     }
 
-    /// Roughly the bytes of one object; none where it is not there.
+    /// Estimates the bytes of one object; 0 if it does not exist.
     pub(crate) fn weight_of(&self, call: &Call, name: &str) -> usize {
         self.store.kept(&call.key(name)).map_or(0, |kept| kept.object.weight())
     }
 
-    /// Whether a state that is no older than the version can be read.
+    /// Checks that the store has reached the version.
     ///
     /// # Errors
-    /// 500 for what is no version, 504 for one that is not reached yet.
+    /// 500 for an invalid version, 504 for one that is not reached yet.
     pub(crate) fn check_version(&self, version: &str) -> Result<(), Refusal> {
         let asked = parse_version(version).map_err(|why| Refusal::unclassified(why.to_string()))?;
         let newest = self.store.revision();
@@ -305,12 +305,12 @@ impl Registry {
     }
 }
 
-/// A text that is no resourceVersion, in kube-apiserver's words.
+/// The error of an invalid resourceVersion, in kube-apiserver's words.
 #[derive(Debug, thiserror::Error)]
 #[error("resourceVersion: Invalid value: \"{0}\": strconv.ParseUint: parsing \"{0}\": invalid syntax")]
 pub(super) struct NoVersion(String);
 
-/// 0 for an absent version.
+/// Parses a resourceVersion; 0 if it is absent.
 pub(super) fn parse_version(text: &str) -> Result<Revision, NoVersion> {
     if text.is_empty() {
         return Ok(0);

@@ -70,7 +70,7 @@ use crate::served::Served;
 use crate::status::Refusal;
 use crate::store::{Kept, Store, StoreError};
 
-/// A verb's answer: the object, or a Status, and the HTTP code.
+/// The response of a verb: the object or a Status, and the HTTP code.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub code: u16,
@@ -92,7 +92,7 @@ pub(crate) struct Registry {
     served: RwLock<Arc<Served>>,
     pub(crate) admission: Admission,
     pub(crate) authorization: Authorization,
-    /// Questions to conversion webhooks.
+    /// Counts calls of conversion webhooks.
     pub(crate) converted: Arc<Counts>,
     collector: Collector,
     from_files: FromFiles,
@@ -100,18 +100,18 @@ pub(crate) struct Registry {
     quotas: Quotas,
     allotments: Allotments,
     pub(crate) controllers: Controllers,
-    /// Whether no container may be privileged.
+    /// Whether privileged containers are refused.
     refuses_privileged: bool,
 }
 
-/// What a registry is made with.
+/// The settings of a registry.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) store: Store,
     pub(crate) clock: Clock,
     pub(crate) admission: Admission,
     pub(crate) authorization: Authorization,
-    /// Those that were asked for; else all, and accounts are made as long as the plugin is on that wants them.
+    /// The requested controllers; by default all, and service accounts are created if the plugin that needs them is enabled.
     pub(crate) controllers: Option<Controllers>,
     pub(crate) root_ca: Option<String>,
     pub(crate) network: ServiceNetwork,
@@ -157,11 +157,11 @@ impl Registry {
         }
     }
 
-    /// A registry of its own over a fork of the store. It shares what was made of the stored objects (served kinds, rules,
-    /// policies), until one of the two changes them.
+    /// Creates an independent registry over a fork of the store. It shares what was derived of stored objects (served kinds,
+    /// rules, policies) until one of the two changes them.
     ///
-    /// `quiet`: whether nothing is being written meanwhile. Otherwise all that is made anew: a write may be stored that did
-    /// not get further yet.
+    /// `quiet`: whether no write is in progress. Otherwise all of that is derived anew, as it may lag behind a stored
+    /// write.
     pub(crate) async fn fork(&self, store: Store, quiet: bool) -> Self {
         let from_files = self.from_files.fork().await;
         Self {
@@ -181,13 +181,13 @@ impl Registry {
         }
     }
 
-    /// The snapshot of what is served now.
+    /// Returns a snapshot of what is served now.
     #[must_use]
     pub(crate) fn served(&self) -> Arc<Served> {
         Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What is stored of a resource, packed, in a namespace or in all.
+    /// Returns the stored objects of a resource, packed, in a namespace or in all.
     fn stored_objects(&self, storage_key: &str, namespace: Option<&str>) -> Vec<Kept> {
         self.store.all(storage_key, namespace).unwrap_or_else(|error| {
             tracing::error!(%error, storage_key, "objects cannot be listed");

@@ -1,4 +1,4 @@
-//! What policies that change objects ask of the kinds that are served: merging, decoding and defaults.
+//! Provides the schemas of served kinds to mutating policies: merging, decoding and defaults.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::managed_fields::typed::Typing;
 use crate::resources::{ResourceInfo, ResourceTable};
 
 impl Registry {
-    /// Whether anything is served in the group and version of the kind, which is as far as upstream looks.
+    /// Returns whether the kind's group and version are served, which is all that upstream checks.
     pub(super) fn knows(&self, kind: &GroupVersionKind) -> bool {
         let is_its = |row: &Arc<ResourceInfo>| row.group == kind.group && row.version == kind.version;
         self.served().table.rows().iter().any(is_its)
     }
 
-    /// `live` with what a policy sets.
+    /// Merges a policy's apply configuration into `live`.
     ///
     /// # Errors
-    /// When the schema of the kind does not allow that.
+    /// If the schema of the kind does not allow it.
     pub(super) fn merge(
         &self,
         kind: &GroupVersionKind,
@@ -43,11 +43,11 @@ impl Registry {
         made.map_err(|error| Unmade::Failed(error.to_string()))
     }
 
-    /// An object that a policy changed, as it is read. What a definition does not know is dropped later, with what webhooks
+    /// Decodes an object that a policy changed. Fields that a CRD does not define are dropped later, with those that webhooks
     /// set.
     ///
     /// # Errors
-    /// When it is none of its kind any longer; with `strict` also when it has fields that the kind has not.
+    /// If it cannot be decoded as its kind; with `strict` also if it has unknown fields.
     pub(super) fn settle(
         &self,
         kind: &GroupVersionKind,
@@ -64,7 +64,7 @@ impl Registry {
     }
 }
 
-/// The same of a built-in kind.
+/// Decodes an object of a built-in kind that a policy changed.
 pub(super) fn settle(
     table: &ResourceTable,
     kind: &GroupVersionKind,
@@ -88,13 +88,13 @@ pub(super) fn settle(
     Ok(object)
 }
 
-/// The type of a built-in kind of objects: options of streams are none.
+/// Returns the type of a built-in kind; None for the options of streams.
 pub(super) fn typed(group: &str, version: &str, kind: &str) -> Option<Typing<'static>> {
     let (schema, root) = builtin(group, version, kind).filter(|_| !kind.ends_with("Options"))?;
     Some(Typing { schema, root })
 }
 
-/// What a patch makes that cannot be read is a fault of the server, whatever the failure policy is; what is merged is not.
+/// Returns the error of an undecodable result: of a patch a server error whatever the failure policy is, of a merge not.
 fn unread(why: String, strict: bool) -> Unmade {
     if !strict {
         return Unmade::Failed(why);

@@ -1,5 +1,5 @@
-//! What the server tells other parts of a cluster in ConfigMaps: the authorities of its clients, by which they know who asks
-//! them, and since when it notes which tokens in Secrets are used.
+//! Maintains the ConfigMaps with which the server informs other parts of a cluster: the CAs of its clients, and the
+//! time since when the use of tokens in Secrets is tracked.
 
 use std::sync::Arc;
 
@@ -25,14 +25,14 @@ const CLIENTS_KEY: &str = "client-ca-file";
 const TOKENS: &str = "kube-apiserver-legacy-service-account-token-tracking";
 const TOKENS_KEY: &str = "since";
 
-/// The width of lines of PEM.
+/// The line width of PEM.
 const LINE: usize = 64;
 
 impl Registry {
-    /// Makes them, unless they are there. Authorities are added to those that are.
+    /// Creates missing ConfigMaps, and adds missing CAs to existing ones.
     ///
     /// # Errors
-    /// When the store does not take one of them.
+    /// If the store refuses one of them.
     pub(crate) async fn create_own_maps(&self, authorities: Option<&str>) -> Result<(), Refusal> {
         let now = object::seconds(self.clock.now());
         let today = now.split('T').next().unwrap_or_default();
@@ -68,12 +68,12 @@ fn map(name: &str, data: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": NAMESPACE}, "data": data})
 }
 
-/// Those that can be read.
+/// Returns the certificates that can be parsed.
 fn certificates(pem: &str) -> Vec<CertificateDer<'static>> {
     CertificateDer::pem_slice_iter(pem.as_bytes()).filter_map(Result::ok).collect()
 }
 
-/// Nothing but the certificates: whatever a file says beside them stays there.
+/// Encodes the certificates only, without other text of the file.
 fn to_pem(certificates: &[CertificateDer<'_>]) -> String {
     let mut pem = String::new();
     for certificate in certificates {

@@ -1,4 +1,4 @@
-//! PATCH: JSON patch, JSON merge patch and strategic merge patch, applied to the live object.
+//! Implements PATCH: JSON patch, JSON merge patch and strategic merge patch, applied to the live object.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +24,7 @@ use crate::patch::touched;
 use crate::resources::SCALE;
 use crate::status::{Cause, Refusal, shown};
 
-/// More operations in one JSON patch are refused.
+/// The most operations of one JSON patch.
 const MAX_OPERATIONS: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +36,10 @@ pub(crate) enum PatchFormat {
     Apply,
 }
 
-/// A patch document that was read.
+/// A parsed patch document.
 struct Patch {
     kind: Parsed,
-    /// What strict validation objects to in the document itself.
+    /// The unknown and duplicate fields that strict field validation refuses.
     strict: Vec<String>,
 }
 
@@ -47,13 +47,13 @@ enum Parsed {
     Json(Vec<PatchOperation>),
     Merge(Value),
     Strategic(Map<String, Value>),
-    /// Operations that no target can take.
+    /// Operations that cannot be applied to any object.
     Impossible,
 }
 
 impl Registry {
     /// # Errors
-    /// 400 for a document that is no patch, 404, 409, 422 for one that cannot be applied.
+    /// 400 for an invalid document, 404, 409, 422 for one that cannot be applied.
     pub(crate) async fn patch(
         &self,
         call: &Call,
@@ -62,7 +62,7 @@ impl Registry {
         body: &[u8],
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
-        // Read once there is an object: a patch of none is not found, whatever it says.
+        // Parsed once the object exists: a patch of a missing object is a 404, whatever it holds.
         let read_once: OnceLock<Result<Patch, Refusal>> = OnceLock::new();
         let replicas = call.scale().map(|_| self.replicas(call)).unwrap_or_default();
         let make = |live: &mut Arc<Value>| {
@@ -120,7 +120,7 @@ fn operations_of(operations: Vec<Value>) -> Result<Parsed, Refusal> {
             "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}"
         )));
     }
-    // An operation that cannot be read is found out only when it is applied.
+    // As upstream, an invalid operation is reported only when it is applied.
     Ok(understood(operations).map_or(Parsed::Impossible, Parsed::Json))
 }
 
@@ -173,15 +173,15 @@ impl Patch {
         }
     }
 
-    /// What the patch makes of the object.
+    /// Applies the patch to the object.
     fn made(&self, call: &Call, live: &Value) -> Result<Value, Refusal> {
         let patched = self.apply(call, object::copied(live))?;
         bounded(&patched)?;
         self.restored(call, live, patched)
     }
 
-    /// The patched object as it is read again: what a strategic merge patch made is read without going through text, into
-    /// an object that keeps its kind.
+    /// Decodes the patched object: that of a strategic merge patch without serialization, keeping the object's
+    /// kind.
     fn restored(&self, call: &Call, live: &Value, mut patched: Value) -> Result<Value, Refusal> {
         let info = &call.info;
         let kind = tables().kind(&info.group, &info.version, &info.kind);
@@ -196,7 +196,7 @@ impl Patch {
             .map_err(|why| refused_as(self.shown(live, &Value::Null), &why.to_string()))
     }
 
-    /// What refusals show: a strategic merge patch itself, or what another one made.
+    /// Returns what refusals show: a strategic merge patch itself, or the result of another patch.
     fn shown(&self, live: &Value, patched: &Value) -> String {
         match (&self.kind, live) {
             (Parsed::Strategic(patch), Value::Object(live)) => crate::patch::shown::merged(patch, live),
@@ -205,12 +205,12 @@ impl Patch {
     }
 }
 
-/// The bytes of an object that patches may make, as JSON, without its managers: what a body can have that creates it.
-/// Without a bound patch after patch would add to an object what one body holds.
+/// The size limit of a patched object, as JSON without managed fields: that of a body which creates it.
+/// Otherwise each patch could add to an object as much as a body holds.
 const MAX_OBJECT: usize = 3 << 20;
 
 /// # Errors
-/// 413 for an object that no body could have created.
+/// 413 for an object larger than a body can be.
 pub(super) fn bounded(object: &Value) -> Result<(), Refusal> {
     let managers = object.pointer("/metadata/managedFields").map_or(0, text_len);
     if text_len(object).saturating_sub(managers) > MAX_OBJECT {
@@ -219,7 +219,7 @@ pub(super) fn bounded(object: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The refusal of a patched object that cannot be read any more.
+/// Builds the refusal of a patched object that cannot be decoded.
 fn refused(patched: &Value, why: &str) -> Refusal {
     refused_as(patched.to_string(), why)
 }
@@ -242,8 +242,8 @@ fn not_a_text(value: &Value) -> Option<&'static str> {
     }
 }
 
-/// The patched object in canonical form, when it is still the object that the path names. It is read as it is; a refusal that
-/// shows it makes it once more.
+/// Decodes the patched object and checks that it is still the object in the path. It is consumed; a refusal that
+/// shows it builds it again.
 fn accepted(
     call: &Call,
     name: &str,
@@ -254,7 +254,7 @@ fn accepted(
     same_kind(call, name, &patched)?;
     let received = match recheck(&call.info, call.custom.as_deref(), patched) {
         Ok(received) => received,
-        // Go makes it an object of the version first, and wants nothing of the patch after that.
+        // Upstream decodes it first, and ignores the patch after an error.
         Err(Unread::Inconvertible(why)) if matches!(patch.kind, Parsed::Strategic(_)) => {
             return Err(Refusal::unclassified(why));
         }
@@ -277,7 +277,7 @@ fn accepted(
     Ok(object)
 }
 
-/// The Scale that a patch makes of `old`, when it is still the one of the object that the path names.
+/// Applies a patch to the Scale `old`, and checks that it is still that of the object in the path.
 fn scaled(
     call: &Call,
     name: &str,
@@ -313,7 +313,7 @@ fn scaled(
     Ok(scale)
 }
 
-/// Says of a patch what strict validation objects to, as the client wishes; `shown` is what a refusal shows.
+/// Applies the client's field validation to a patch; `shown` is what a refusal shows.
 fn object_to(
     call: &Call,
     options: &WriteOptions,
@@ -341,7 +341,7 @@ fn same_kind(call: &Call, name: &str, patched: &Value) -> Result<(), Refusal> {
         return Err(refused(patched, &format!("Object 'Kind' is missing in '{patched}'")));
     }
     let expected = call.info.api_version();
-    // A built-in kind that is not named any more is the one that it was.
+    // A built-in object without a kind keeps its kind.
     let unnamed = kind.is_empty() && call.info.builtin;
     if (kind == call.info.kind || unnamed) && api_version == expected {
         return Ok(());

@@ -1,5 +1,5 @@
-//! `pods/binding` and `pods/eviction`: assigns a pod to a node, and deletes it as far as its disruption budget
-//! allows; admission of streams.
+//! Implements `pods/binding`, which assigns a pod to a node, and `pods/eviction`, which deletes it if its disruption budget
+//! allows; and admission of streams.
 
 use std::sync::Arc;
 
@@ -19,18 +19,18 @@ use crate::object;
 use crate::resources::{BINDING, EVICTION, Subresource};
 use crate::status::{Cause, Refusal};
 
-/// A budget whose pods were evicted counts as taken until its controller has counted again, at most for so many pods.
+/// The most evicted pods that a budget tracks until its controller has counted again.
 const MAX_DISRUPTED: usize = 2000;
-/// The type of the condition of budgets that says whether a disruption is allowed.
+/// The type of the budget's condition that says whether a disruption is allowed.
 const ALLOWED: &str = "DisruptionAllowed";
 const VIOLATED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
 impl Registry {
-    /// Puts the pod `name` on the node that `binding` names; `call` is about the pod's binding, and `asked` is the request
+    /// Assigns the pod `name` to the node that `binding` names; `call` is for the pod's binding, and `asked` is the request
     /// as it was made.
     ///
     /// # Errors
-    /// 400 for a binding of another pod, 404, 409 for a pod that has a node, 422 for a target that is no node.
+    /// 400 for a binding of another pod, 404, 409 for a pod that has a node, 422 for a target that is not a node.
     pub(crate) async fn bind(
         &self,
         (call, asked): (&Call, &Call),
@@ -51,16 +51,16 @@ impl Registry {
             is_meant(call, name, (binding, &**pod), options.dry_run)?;
             bound(call, pod, (binding, node))
         };
-        // Nobody owns what a binding sets.
+        // What a binding sets has no field manager.
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Settled };
         self.change(&call.clone().admitted(), name, &change, options).await?;
         Ok(created())
     }
 
-    /// Asks admission about a stream to the pod or other object `name`, as `asked` describes it.
+    /// Runs admission for a stream to the pod or other object `name`, as `asked` describes it.
     ///
     /// # Errors
-    /// What admission refuses.
+    /// The refusal of admission.
     pub(crate) async fn connect(&self, call: &Call, name: &str, asked: &Value) -> Result<(), Refusal> {
         let review = Review::connect(call, name, asked);
         match self.mutate(&review).await? {
@@ -107,8 +107,8 @@ impl Registry {
         Ok(created())
     }
 
-    /// Says in the status of the pod why it goes: it may take its time. A version that the deletion is bound to is then that
-    /// of this change.
+    /// Records in the pod's status why it is deleted, as that may take time. A resourceVersion precondition of the deletion then
+    /// means the version of this change.
     async fn note_disruption(
         &self,
         call: &Call,
@@ -165,7 +165,7 @@ fn named_alike(name: &str, sent: &Value, kind: &str) -> Result<(), Refusal> {
     Err(Refusal::bad_request(format!("name in URL does not match name in {kind} object")))
 }
 
-/// The node that a binding names.
+/// Returns the node that a binding names.
 fn target(binding: &Value) -> Result<&str, Refusal> {
     let text = |field: &str| pointer::text(binding, &format!("/target/{field}"));
     let mut causes = Vec::new();
@@ -175,7 +175,7 @@ fn target(binding: &Value) -> Result<&str, Refusal> {
     if text("name").is_empty() {
         causes.push(Cause::required("target.name", ""));
     }
-    // Upstream's verb gives up its findings as they are, which no client reads as a refusal of the object.
+    // Upstream returns these errors as plain text, not as an invalid object.
     let texts: Vec<String> =
         causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
     match texts.as_slice() {
@@ -185,7 +185,7 @@ fn target(binding: &Value) -> Result<&str, Refusal> {
     }
 }
 
-/// A binding that has a uid or a version is for the pod that has them.
+/// Checks that a binding with a uid or resourceVersion is for this pod.
 fn is_meant(call: &Call, name: &str, (binding, pod): (&Value, &Value), dry_run: bool) -> Result<(), Refusal> {
     let both = [
         ("UID", object::uid(binding), object::uid(pod)),
@@ -197,7 +197,7 @@ fn is_meant(call: &Call, name: &str, (binding, pod): (&Value, &Value), dry_run: 
     }
 }
 
-/// The pod on the node, with the labels and annotations of the binding.
+/// Returns the pod on the node, with the labels and annotations of the binding.
 fn bound(call: &Call, pod: &Value, (binding, node): (&Value, &str)) -> Result<Value, Refusal> {
     let name = object::name(pod);
     let refused = |why: String| Refusal::conflict_below(&call.info, "binding", name, &why);
@@ -223,13 +223,13 @@ fn bound(call: &Call, pod: &Value, (binding, node): (&Value, &str)) -> Result<Va
         }
     }
     let status = object::member_mut(object::map_of(&mut bound), "status");
-    // Where it was to go says nothing any longer.
+    // The nomination is obsolete.
     status.shift_remove("nominatedNodeName");
     set_condition(status, json!({"type": "PodScheduled", "status": "True"}), &call.clock);
     Ok(bound)
 }
 
-/// Sets a condition of a pod that is true, in the place of the one of its type. When it became so is known of the latter.
+/// Sets a true condition of a pod, replacing the one of its type, whose transition time is kept if it was true.
 fn set_condition(status: &mut Map<String, Value>, mut condition: Value, clock: &Clock) {
     let conditions = status.entry("conditions").or_insert_with(|| json!([]));
     if !conditions.is_array() {
@@ -247,7 +247,7 @@ fn set_condition(status: &mut Map<String, Value>, mut condition: Value, clock: &
     }
 }
 
-/// The pod with the reason for which it goes.
+/// Returns the pod with the condition of its disruption.
 fn disrupted(pod: &Value, clock: &Clock) -> Value {
     let mut disrupted = pod.clone();
     let condition = json!({"type": "DisruptionTarget", "status": "True",
@@ -256,7 +256,7 @@ fn disrupted(pod: &Value, clock: &Clock) -> Value {
     disrupted
 }
 
-/// Pods that have ended, have not begun, or are going disturb nobody when they go.
+/// Returns whether the eviction needs no budget: for pods that have terminated, are pending, or are being deleted.
 fn is_gone(pod: &Value) -> bool {
     let phase = pointer::text(pod, "/status/phase");
     matches!(phase, "Succeeded" | "Failed" | "Pending") || object::is_terminating(pod)
@@ -278,7 +278,7 @@ fn count(budget: &Value, field: &str) -> i64 {
     budget.pointer(&format!("/status/{field}")).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// Whether pods that are not ready may go without being counted: always, or while enough others are healthy.
+/// Returns whether unready pods may be evicted without being counted: always, or while enough others are healthy.
 fn evicts_unready(budget: &Value) -> bool {
     match budget.pointer("/spec/unhealthyPodEvictionPolicy").and_then(Value::as_str) {
         Some("AlwaysAllow") => true,
@@ -289,7 +289,7 @@ fn evicts_unready(budget: &Value) -> bool {
     }
 }
 
-/// Why a budget allows no disruption.
+/// Returns why a budget allows no disruption.
 fn unallowed(budget: &Value) -> String {
     let name = object::name(budget);
     let conditions = pointer::items(budget, "/status/conditions").iter();
@@ -314,7 +314,7 @@ fn unallowed(budget: &Value) -> String {
     }
 }
 
-/// Says in the conditions of a budget that no disruption is allowed any more.
+/// Sets the budget's condition that no disruption is allowed.
 fn none_allowed(budget: &mut Value, clock: &Clock) {
     let observed = count(budget, "observedGeneration");
     let status = object::member_mut(object::map_of(budget), "status");
@@ -331,7 +331,7 @@ fn none_allowed(budget: &mut Value, clock: &Clock) {
     }
 }
 
-/// The budget with one disruption less, for this pod.
+/// Returns the budget with one allowed disruption less, for this pod.
 fn taken(budget: &Value, pod: &str, clock: &Clock) -> Result<Value, Refusal> {
     let name = object::name(budget);
     let refused = |message: String, seconds: u32| {

@@ -1,5 +1,5 @@
-//! Writes the status of ValidatingAdmissionPolicies: the generation that was looked at, and where expressions do not fit
-//! the types of the objects that they are about. No decision depends on it.
+//! Writes the status of ValidatingAdmissionPolicies: the observed generation, and where expressions do not fit
+//! the types of the objects that they are evaluated on. No decision depends on it.
 //!
 //! The counterpart of kube-controller-manager's validatingadmissionpolicy-status-controller. As there, a policy is
 //! checked once for each generation, against the kinds that are served at that time: a definition that comes later
@@ -25,21 +25,21 @@ use crate::resources::Subresource;
 use crate::served::Served;
 use crate::store::{EventKind, Stored};
 
-/// Who owns the fields of the status.
+/// The field manager of the status.
 const MANAGER: &str = "validatingadmissionpolicy-status";
 const USER: &str = "system:serviceaccount:kube-system:validatingadmissionpolicy-status-controller";
 
-/// How long after a status that could not be written.
+/// The time after which a failed status update is repeated.
 const AGAIN: Duration = Duration::from_secs(5);
 
 impl Registry {
-    /// Writes statuses until the future is dropped, if anybody is to.
+    /// Writes statuses until the future is dropped, if the controller is enabled.
     pub(crate) async fn keep_policy_statuses(&self) {
         if !self.controllers.runs(housekeeping::POLICY_STATUSES) {
             return;
         }
         loop {
-            // What is stored by now is listed, and what comes later is told.
+            // Existing policies are listed, later changes are watched.
             let Ok(mut changes) = self.store.watch(POLICIES, self.store.revision()) else { continue };
             let mut names = self.policy_names();
             loop {
@@ -50,7 +50,7 @@ impl Registry {
                     () = changes.changed() => {}
                     () = again => {}
                 }
-                // Too late to be told: everything is looked at again.
+                // The watch has lost changes: everything is processed again.
                 let Ok(events) = changes.drain() else { break };
                 let there = events.iter().filter(|event| event.kind != EventKind::Deleted);
                 left.extend(there.map(|event| object::name(&event.object.head()).to_owned()));
@@ -64,7 +64,7 @@ impl Registry {
         kept.iter().map(|kept| object::name(&kept.object.head()).to_owned()).collect()
     }
 
-    /// Writes the statuses that are behind; answers the names of policies whose status could not be written.
+    /// Writes outdated statuses; returns the names of policies whose status could not be written.
     async fn write_policy_statuses(&self, names: BTreeSet<String>) -> BTreeSet<String> {
         let served = self.served();
         let Some(info) = served.table.find("admissionregistration.k8s.io", "v1", POLICIES) else {
@@ -77,7 +77,7 @@ impl Registry {
         if behind.is_empty() {
             return BTreeSet::new();
         }
-        // Types of kinds are large, and expressions many: off the threads that carry bytes.
+        // Type checking is expensive, so it runs off the threads that serve connections.
         let served = Arc::clone(&served);
         let checked = spawn_blocking(move || {
             let known = Known::of(&served);
@@ -99,11 +99,11 @@ impl Registry {
             let applied = self.apply(&status, &name, configuration.to_string().as_bytes(), &options()).await;
             match applied {
                 Ok(_) => {}
-                // It is gone, or another one has its name, of which there is word.
+                // The policy is gone or was replaced, which the watch reports.
                 Err(raced) if ["NotFound", "Conflict", "Invalid"].contains(&raced.reason()) => {
                     tracing::debug!(error = %raced, name, "the status of a policy is not written");
                 }
-                // The store has told that it cannot write, once for all who would.
+                // The store has already logged that it cannot write.
                 Err(internal) if internal.reason() == "InternalError" => {
                     tracing::debug!(error = %internal, name, "the status of a policy waits for the store");
                     left.insert(name);
@@ -133,7 +133,7 @@ fn is_behind(policy: &Value) -> bool {
     object::generation(policy) > observed
 }
 
-/// What is applied to the status of `policy`; the uid, lest a status be given to the next policy of that name.
+/// Returns the configuration to apply to the status of `policy`; its uid keeps the status from a later policy of that name.
 fn configuration(policy: &Value, types: &dyn Types) -> Value {
     let mut checking = json!({});
     let warnings = warnings(policy, types);
@@ -149,12 +149,12 @@ fn configuration(policy: &Value, types: &dyn Types) -> Value {
     })
 }
 
-/// None of a policy that was written by other rules than today's, and does not compile.
+/// Returns the type warnings; none for a policy that does not compile, as it was accepted by older rules.
 fn warnings(policy: &Value, types: &dyn Types) -> Vec<TypeWarning> {
     unasked(|| Policy::compile_stored(policy).map(|policy| policy.check_types(types)).unwrap_or_default())
 }
 
-/// The types of everything that is served: of custom resources by their definitions, and of built-in kinds.
+/// The types of everything that is served: custom resources by their definitions, and built-in kinds.
 struct Known<'s> {
     served: &'s Served,
     defined: Documents,

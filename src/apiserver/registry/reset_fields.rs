@@ -1,5 +1,5 @@
-//! Restricts a write to the fields that its path may change: the main path leaves the status alone, a subresource
-//! everything but its own fields.
+//! Restricts a write to the fields that its path may change: the main path keeps the old status, a subresource
+//! keeps everything except its own fields.
 
 use serde_json::{Map, Value};
 
@@ -7,23 +7,23 @@ use crate::call::Call;
 use crate::object;
 use crate::resources::{self, Subresource};
 
-/// What clients may change of the metadata.
+/// The metadata that clients may change.
 const METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
 const METADATA_MEMBER: &str = "metadata";
 
-/// Who manages what goes with every change.
+/// The managed fields, which change with every write.
 const ENTRIES: &str = "managedFields";
 
-/// The lists of containers that are resized, and what is changed of a container then.
+/// The lists of containers that can be resized, and the fields that a resize changes.
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 const RESIZED: [&str; 2] = ["resources", "resizePolicy"];
 
-/// Puts back, into what the client sent, everything of the old object that the path does not write.
+/// Resets everything in the sent object that the path does not write to the old object's values.
 pub(super) fn reset(call: &Call, new: &mut Value, old: &Value) {
     match call.subresource {
         Some(Subresource::Status) => {
-            // Most built-in kinds let the status path change metadata as well, and judge all that was sent of them.
+            // Most built-in kinds allow metadata changes on the status path, and validate all of them.
             let changes = |field: &str| {
                 (call.info.builtin || METADATA.contains(&field)) && !call.info.status_keeps(field)
             };
@@ -38,7 +38,7 @@ pub(super) fn reset(call: &Call, new: &mut Value, old: &Value) {
         Some(Subresource::Finalize) => put(object::map_of(new), "status", old.get("status")),
         Some(Subresource::EphemeralContainers) => keep_but(new, old, ["spec", "ephemeralContainers"]),
         Some(Subresource::Resize) => resize(new, old),
-        // The server makes all of the change itself.
+        // The server itself builds the whole change.
         Some(Subresource::Binding) => {}
         _ if call.info.serves(Subresource::Status) => {
             put(object::map_of(new), "status", old.get("status"));
@@ -47,8 +47,8 @@ pub(super) fn reset(call: &Call, new: &mut Value, old: &Value) {
     }
 }
 
-/// Makes `new` the old object, but for the members and the fields of its metadata that the path writes. What is not written
-/// goes before its copy comes: a large object is there twice and not three times.
+/// Sets `new` to the old object, except the written members and metadata fields. A member is removed before
+/// its copy is made, so that a large object is in memory twice and not three times.
 fn keep(new: &mut Value, old: &Value, is_written: impl Fn(&str) -> bool, is_own: impl Fn(&str) -> bool) {
     keep_members(object::map_of(new), Some(old), |name| name == METADATA_MEMBER || is_written(name));
     keep_members(object::meta_mut(new), old.get(METADATA_MEMBER), is_own);
@@ -63,7 +63,7 @@ fn keep_members(new: &mut Map<String, Value>, old: Option<&Value>, is_written: i
     }
 }
 
-/// Puts a copy of `value` in the place of the member, which is gone before; or nothing.
+/// Replaces a member by a copy of `value`, removing it first; or removes it.
 fn put(members: &mut Map<String, Value>, name: &str, value: Option<&Value>) {
     match (members.get_mut(name), value) {
         (Some(member), Some(value)) => {
@@ -79,14 +79,14 @@ fn put(members: &mut Map<String, Value>, name: &str, value: Option<&Value>) {
     }
 }
 
-/// Makes `new` the old object with one field of one half as it was sent.
+/// Sets `new` to the old object with one field of spec or status as it was sent.
 fn keep_but(new: &mut Value, old: &Value, [half, field]: [&str; 2]) {
     keep(new, old, |member| member == half, |field| !resources::MOST.contains(&field));
     keep_members(object::member_mut(object::map_of(new), half), old.get(half), |name| name == field);
 }
 
-/// Makes `new` the old pod with the resources, and when they may change, of the new one and of its containers. Containers that
-/// come, go or change places are left as they were sent: validation refuses them.
+/// Sets `new` to the old pod with the sent resources and resize policies of the pod and its containers. If containers were
+/// added, removed or reordered, they stay as sent: validation refuses them.
 fn resize(new: &mut Value, old: &Value) {
     if LISTS.iter().any(|list| names(new, list).len() != names(old, list).len()) {
         return;
@@ -114,7 +114,7 @@ fn resize(new: &mut Value, old: &Value) {
     }
 }
 
-/// The names of the containers in a list.
+/// Returns the names of the containers in a list.
 fn names<'p>(pod: &'p Value, list: &str) -> Vec<&'p str> {
     let containers = pod.pointer(&format!("/spec/{list}")).and_then(Value::as_array).into_iter().flatten();
     let name = |container: &'p Value| container.get("name").and_then(Value::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Selection of lists and watches by labels, and by the fields that a resource supports.
+//! Selects objects of lists and watches by labels, and by the fields that a resource supports.
 
 use admit_apimachinery::selector::{FieldTerm, LabelSelector, field_terms};
 use serde_json::Value;
@@ -17,7 +17,7 @@ pub(crate) struct Selector {
 
 impl Selector {
     /// # Errors
-    /// 400 with the parser's text, or for a field that `info` does not select by.
+    /// 400 with the parser's message, or for a field that `info` does not support.
     pub(crate) fn parse(info: &ResourceInfo, labels: &str, fields: &str) -> Result<Self, Refusal> {
         let labels = LabelSelector::parse(labels).map_err(|error| Refusal::bad_request(error.to_string()))?;
         let fields = field_terms(fields).map_err(|error| Refusal::bad_request(error.to_string()))?;
@@ -34,12 +34,12 @@ impl Selector {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
-    /// Whether the metadata of objects are all that has to be looked at.
+    /// Returns whether selection needs metadata only.
     fn asks_metadata(&self) -> bool {
         self.fields.iter().all(|term| field_path(&term.path).starts_with("metadata."))
     }
 
-    /// Whether an object is selected that the resource's clients see as it is stored.
+    /// Returns whether a stored object is selected, for resources whose clients see it as it is stored.
     #[must_use]
     pub(super) fn matches_stored(&self, object: &Packed) -> bool {
         match self.is_empty() {
@@ -49,28 +49,28 @@ impl Selector {
         }
     }
 
-    /// `object` as the resource's clients see it.
+    /// Returns whether `object`, in the form that clients see, is selected.
     #[must_use]
     pub(crate) fn matches(&self, object: &Value) -> bool {
         self.labels.matches_labels_of(Some(object)) && self.fields.iter().all(|term| holds(term, object))
     }
 }
 
-/// The name that a field selector asks for, where it asks for one.
+/// Returns the name that a field selector requires, if there is one.
 #[must_use]
 pub(crate) fn exact_name(fields: &str) -> Option<String> {
     let terms = field_terms(fields).ok()?;
     terms.into_iter().find(|term| term.equal && term.path == "metadata.name").map(|term| term.value)
 }
 
-/// Whether the field of `object` is as the term wants it.
+/// Returns whether the field of `object` matches the term.
 fn holds(term: &FieldTerm, object: &Value) -> bool {
     (field_text(object, &term.path) == term.value) == term.equal
 }
 
-/// A field's value as selectors compare it: text, with the zero value for what is absent.
+/// Returns a field's value as a string for comparison; the zero value if it is absent.
 fn field_text(object: &Value, path: &str) -> String {
-    // A list is accepted as a field, and never has a value.
+    // Lists can be selected by, but never have a value.
     if path == "status.podIPs" {
         return String::new();
     }
@@ -87,7 +87,7 @@ fn field_text(object: &Value, path: &str) -> String {
     }
 }
 
-/// Where the object holds what a selector calls `path`.
+/// Returns the path in the object of the selector field `path`.
 fn field_path(path: &str) -> &str {
     match path {
         "status.successful" => "status.succeeded",
@@ -100,7 +100,7 @@ fn field_path(path: &str) -> &str {
 fn selectable(info: &ResourceInfo, path: &str) -> bool {
     match path {
         "metadata.name" => true,
-        // Kinds that say what they select by do not say it of a namespace that they have not.
+        // Cluster-scoped kinds with field selectors of their own do not support the namespace.
         "metadata.namespace" => {
             info.scope == Scope::Namespaced || (info.builtin && info.selectable_fields.is_empty())
         }

@@ -1,14 +1,14 @@
-//! Objects of each kind that have no more than a server demands: what else somebody asks of an object is put around them.
+//! Provides minimal valid objects of each kind, into which tests and analyses insert further fields.
 
 use admit_policy::GroupVersionKind;
 use serde_json::{Map, Value, json};
 
 use super::catalogue::CATALOGUE;
 
-/// One object a line.
+/// The objects, one a line.
 const OBJECTS: &str = include_str!("smallest.txt");
 
-/// The smallest objects of a kind; none of kinds that are not stored.
+/// Returns the minimal objects of a kind; empty for kinds that are not stored.
 pub(super) fn smallest(kind: &GroupVersionKind) -> Vec<Value> {
     let Some(served) = CATALOGUE.kind(kind) else { return Vec::new() };
     let lines = OBJECTS.lines().filter(|line| line.starts_with('{'));

@@ -18,10 +18,10 @@ use crate::call::Call;
 use crate::object;
 use crate::resources::ResourceInfo;
 
-/// The stored object for the caller.
+/// Converts the stored object for the caller.
 ///
 /// # Errors
-/// When a webhook has to convert it first.
+/// If a webhook must convert it first.
 pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Result<Cow<'v, Value>, ConversionError> {
     if is_shown_as_it_is(call, stored) {
         return Ok(Cow::Borrowed(stored));
@@ -54,7 +54,7 @@ fn seen(call: &Call, mut view: Value) -> Result<Value, ConversionError> {
     Ok(view)
 }
 
-/// Whether every object that is stored in today's version is for the caller what it is in the store.
+/// Returns whether every object stored in the current version is shown to the caller as it is stored.
 pub(super) fn is_read_as_stored(call: &Call) -> bool {
     let info = &call.info;
     info.builtin
@@ -64,10 +64,10 @@ pub(super) fn is_read_as_stored(call: &Call) -> bool {
         && !kinds::may_read_otherwise(info)
 }
 
-/// The same to be kept. What nobody else holds is not copied for it, nor what does not differ from what is stored.
+/// Like [`outgoing`], with an owned result. An unshared object is not copied, nor one that does not differ from the stored one.
 ///
 /// # Errors
-/// When a webhook has to convert it first.
+/// If a webhook must convert it first.
 pub(super) fn shown(call: &Call, stored: Arc<Value>) -> Result<Arc<Value>, ConversionError> {
     if is_shown_as_it_is(call, &stored) {
         return Ok(stored);
@@ -81,10 +81,10 @@ pub(super) fn shown(call: &Call, stored: Arc<Value>) -> Result<Arc<Value>, Conve
     }
 }
 
-/// The caller's object in its stored form.
+/// Converts the caller's object to its stored form.
 ///
 /// # Errors
-/// When a webhook has to convert it first.
+/// If a webhook must convert it first.
 pub(super) fn incoming(call: &Call, mut object: Value) -> Result<Value, ConversionError> {
     let info = &*call.info;
     if let Some(custom) = &call.custom {
@@ -95,18 +95,18 @@ pub(super) fn incoming(call: &Call, mut object: Value) -> Result<Value, Conversi
     }
     if autoscalers::is_older(info) {
         object = autoscalers::to_v2(&object);
-        // What is stored is read with the defaults of its own version.
+        // Stored objects get the defaults of their own version.
         kinds::default_as("v2", info, &mut object);
     }
     let api_version = if is_regarding(info) { info.storage_version.clone() } else { info.stored_as() };
     object::set_field(&mut object, "apiVersion", Some(api_version.into()));
-    // The store fills the version in where the member stands already.
+    // The member reserves the place that the store fills in.
     object::set_meta(&mut object, "resourceVersion", Some("0".into()));
     Ok(arranged(info, object))
 }
 
-/// The object with its members in the order in which they are shown: as declared, or by name in custom resources, whose
-/// numbers are those that come back from the store.
+/// Orders the members of the object as they are shown: as declared, or by name in custom resources, whose
+/// numbers are normalized as by the store.
 pub(super) fn arranged(info: &ResourceInfo, object: Value) -> Value {
     if !info.builtin {
         return by_name(object);
@@ -121,7 +121,7 @@ pub(super) fn arranged(info: &ResourceInfo, object: Value) -> Value {
     typed
 }
 
-/// The status of an object of a built-in kind of which nothing is known yet.
+/// Returns the initial status of a built-in kind.
 pub(super) fn empty_status(info: &ResourceInfo) -> Option<Value> {
     let id = tables().kind(&info.group, &info.version, &info.kind).filter(|_| info.builtin)?;
     let mut empty = rewritten(tables(), id, Value::Object(Map::new()));
@@ -133,7 +133,7 @@ fn by_name(mut value: Value) -> Value {
     value
 }
 
-/// An object of one view in another view or version of the same resource.
+/// Converts an object to another view or version of the same resource.
 pub(super) fn converted(from: &ResourceInfo, to: &ResourceInfo, object: &Value) -> Value {
     let mut view = object.clone();
     if is_regarding(from) != is_regarding(to) {
@@ -156,7 +156,7 @@ pub(super) fn is_regarding(info: &ResourceInfo) -> bool {
     info.builtin && info.group == "events.k8s.io"
 }
 
-/// (core/v1, events.k8s.io/v1) names of the same field.
+/// The (core/v1, events.k8s.io/v1) names of the same fields.
 const EVENT_FIELDS: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -167,7 +167,7 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
-/// With the fields that this shape always shows, and without those that it shows only when they say something.
+/// Adds the fields that this form always shows, and drops empty ones that it omits.
 fn canonical(group: &str, info: &ResourceInfo, event: Value) -> Value {
     match tables().kind(group, &info.version, &info.kind) {
         Some(id) => rewritten(tables(), id, event),

@@ -1,5 +1,5 @@
-//! What the store keeps of an object, where that is what the caller sees: answers are made of such texts without an object
-//! being parsed or written again.
+//! Reads objects as stored text, where that equals what the caller sees: responses are built without
+//! parsing and serializing objects.
 
 use serde_json::Value;
 
@@ -9,21 +9,21 @@ use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 use crate::store::Kept;
 
-/// The first two members of a document of a built-in kind.
+/// Returns the first two members of a document of a built-in kind.
 pub(super) fn type_members(kind: &str, version: &str) -> String {
     format!("\"kind\":{},\"apiVersion\":{}", Value::from(kind), Value::from(version))
 }
 
-/// How the text of an object begins that is stored in the version it is read in.
+/// Returns the beginning of the text of an object that is stored in the version it is read in.
 pub(super) fn beginning(info: &ResourceInfo) -> String {
     format!("{{{},", type_members(&info.kind, &info.api_version()))
 }
 
 impl Registry {
-    /// The object as it is stored, where its text is the JSON that [`Self::get`] answers with.
+    /// Returns the stored object if its text is the JSON that [`Self::get`] would return.
     ///
     /// # Errors
-    /// 404 when there is none.
+    /// 404 if it does not exist.
     pub(crate) fn get_stored(&self, call: &Call, name: &str) -> Result<Option<Kept>, Refusal> {
         if !storage_version::is_read_as_stored(call) || call.scale().is_some() {
             return Ok(None);

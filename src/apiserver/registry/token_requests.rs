@@ -1,4 +1,4 @@
-//! `serviceaccounts/token`: validates a TokenRequest, and that the object which the token is bound to exists.
+//! Implements `serviceaccounts/token`: validates a TokenRequest, checks that the bound object exists, and issues the token.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::resources::{ResourceInfo, TOKEN_REQUEST};
 use crate::status::{Cause, Refusal};
 
 const GROUP: &str = "authentication.k8s.io";
-/// What a token lives when nobody says otherwise, and the least that may be said.
+/// The default and minimum lifetime of a token.
 const DEFAULT_SECONDS: i64 = 60 * 60;
 const LEAST_SECONDS: i64 = 10 * 60;
 
@@ -22,8 +22,8 @@ impl Registry {
     /// Answers the TokenRequest `asked` for the account `name` of the call.
     ///
     /// # Errors
-    /// What admission refuses, 404 for an account or bound object that is not there, 400 and 409 for one that is not
-    /// meant, 422 for a lifetime out of bounds.
+    /// The refusal of admission, 404 for a missing account or bound object, 400 and 409 for one that does not
+    /// match, 422 for a lifetime out of bounds.
     pub(crate) async fn issue_token(
         &self,
         call: &Call,
@@ -70,7 +70,7 @@ impl Registry {
         }))
     }
 
-    /// Whether the account of a token, and what else it is bound to, are what they were when it was issued.
+    /// Returns whether the account and the other bound objects of a token still exist with the same uid.
     pub(crate) fn bindings_hold(&self, issued: &Issued) -> bool {
         !issued.bindings.is_empty()
             && issued.bindings.iter().all(|binding| {
@@ -79,7 +79,7 @@ impl Registry {
             })
     }
 
-    /// An object that tokens can be bound to, by the name that its kind has in them.
+    /// Finds an object that a token can be bound to, by its kind's name in token claims.
     fn bindable(&self, kind: &str, namespace: &str, name: &str) -> Option<(Arc<ResourceInfo>, Arc<Value>)> {
         let (plural, namespace) = match kind {
             "serviceaccount" => ("serviceaccounts", namespace),
@@ -97,13 +97,13 @@ impl Registry {
         Some((Arc::clone(info), self.store.latest(&key)?.object))
     }
 
-    /// What the token is to be bound to beside the account.
+    /// Returns the object to bind the token to beside the account, if one is requested.
     fn bound(&self, call: &Call, account: &str, asked: &Value) -> Result<Option<Binding>, Refusal> {
         let Some(reference) = asked.pointer("/spec/boundObjectRef").filter(|bound| bound.is_object()) else {
             return Ok(None);
         };
         let text = |field: &str| reference.get(field).and_then(Value::as_str).unwrap_or_default();
-        // The group alone says what is meant: whatever has none is of the core.
+        // Only the group is checked; an apiVersion without one means core.
         let group = text("apiVersion").split_once('/').map_or("", |(group, _)| group);
         let kind = match (group, text("kind")) {
             ("", "Pod") => "pod",
@@ -125,7 +125,7 @@ impl Registry {
                  deleted and then recreated",
                 text("uid")
             );
-            // Upstream tells the kind here where it tells the resource elsewhere.
+            // Upstream's message has the kind here, and the resource elsewhere.
             let told = ResourceInfo { plural: text("kind").to_owned(), ..ResourceInfo::clone(&info) };
             return Err(Refusal::conflict(&told, text("name"), &why));
         }
@@ -141,7 +141,7 @@ impl Registry {
     }
 }
 
-/// Whether the request is about the account of the path, as far as it says so.
+/// Checks that the request names no account other than that of the path.
 fn is_named(call: &Call, account: &str, asked: &Value) -> Result<(), Refusal> {
     let is = |field: &str, own: &str| ["", own].contains(&object::meta_str(asked, field));
     if !is("namespace", &call.namespace) {

@@ -1,5 +1,5 @@
-//! PUT, and the common path of every change to an existing object: read, change, validate, admit, write, and retry if
-//! another write came in between.
+//! Implements PUT, and the common path of every change to an existing object: read, change, validate, admit, write, and
+//! retry if another write came in between.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use crate::status::{Cause, Refusal};
 use crate::store::{Expect, Revision, StoreError};
 use crate::validation::metadata;
 
-/// A change that always finds the object changed under it is given up after this many tries.
+/// The number of attempts if the object is changed concurrently.
 const ATTEMPTS: usize = 32;
 
 /// A change of an existing object.
 pub(super) struct Change<'c> {
-    /// Makes the wanted object from the live one, as the caller sees it. May take the live one apart meanwhile.
+    /// Makes the wanted object from the live one, as the caller sees it. It may take the live object apart.
     pub(super) make: &'c (dyn Fn(&mut Arc<Value>) -> Result<Value, Refusal> + Send + Sync),
-    /// Another uid means another object. Otherwise it is a change of an immutable field.
+    /// Whether another uid is a failed precondition; otherwise it is a change of an immutable field.
     pub(super) uid_is_precondition: bool,
     pub(super) ownership: Ownership,
 }
@@ -37,7 +37,7 @@ impl Registry {
     /// Replaces the object `name` with `object`, which was decoded as the call's kind.
     ///
     /// # Errors
-    /// 400 for an object that does not belong to the path, 404, 409 for a stale resourceVersion, 422.
+    /// 400 for an object that does not match the path, 404, 409 for a stale resourceVersion, 422.
     pub(crate) async fn update(
         &self,
         call: &Call,
@@ -110,7 +110,7 @@ impl Registry {
                 let shown = storage_version::arranged(&call.info, self.as_if_stored(call, new).await?);
                 return Ok(Answer::ok(answered(call, shown.into())));
             }
-            // From here on there is one copy of a large object.
+            // Frees a copy of a possibly large object.
             drop(old);
             match self.write(call, name, revision, new).await? {
                 Ok(object) => {
@@ -124,7 +124,7 @@ impl Registry {
                     self.after_write(call, name).await;
                     return Ok(Answer::ok(answered(call, object)));
                 }
-                // Read again: a version that the client named is stale now, and is refused for it.
+                // Retried: if the client named a version, it is stale now and refused.
                 Err(StoreError::Conflict(_)) => {}
                 Err(other) => return Err(super::store_failed(&other)),
             }
@@ -132,17 +132,17 @@ impl Registry {
         Err(Refusal::modified(&call.info, name))
     }
 
-    /// What the client wants in place of `old`.
+    /// Returns what the client wants in place of `old`.
     async fn made(&self, call: &Call, change: &Change<'_>, old: &mut Arc<Value>) -> Result<Value, Refusal> {
         if call.converter().is_none() {
             return (change.make)(old);
         }
         let wanted = call.conversions.provide(self, || (change.make)(&mut Arc::clone(old))).await;
-        // What is applied is merged in the versions of all managers.
+        // An apply merges in the versions of all managers.
         call.conversions.failure().map_or(wanted, |failed| Err(failed.into()))
     }
 
-    /// The object that the client wants, with defaults, and with the managers that it has then.
+    /// Returns the wanted object with defaults and its new managed fields.
     async fn owned(
         &self,
         call: &Call,
@@ -188,7 +188,7 @@ impl Registry {
         Ok((new, allotment))
     }
 
-    /// Writes the change and answers what it made; an object that only waited for its last finalizer goes instead.
+    /// Writes the change and returns the result; removes an object that only waited for its last finalizer.
     async fn write(
         &self,
         call: &Call,
@@ -218,13 +218,13 @@ impl Registry {
     }
 }
 
-/// Whether the object is stored in a version that nothing is stored in any longer: a change that changes nothing brings it into
-/// that of today, which is how stored versions are left behind.
+/// Returns whether the object is stored in an old storage version: even a change without effect then rewrites it in the
+/// current one, which is how stored versions are migrated.
 fn is_outdated(call: &Call, stored: &Value) -> bool {
     call.custom.is_some() && version_of(stored) != call.info.stored_as()
 }
 
-/// The object has the name that the path names.
+/// Checks that the object has the name in the path.
 pub(super) fn named(object: &Value, name: &str) -> Result<(), Refusal> {
     match object::name(object) {
         "" => Err(Refusal::bad_request(format!(
@@ -250,8 +250,8 @@ fn same_object(
     Err(unlike(call, name, ("UID", uid, own), dry_run))
 }
 
-/// The refusal of a change that was meant for an object with another uid or version: what it names, what was meant, what is there.
-/// The storage knows its prefix of keys, and what only tries a change there does not.
+/// Builds the refusal of a change for an object with another uid or version, from what was named, expected and found.
+/// The message has the key's prefix, except for a dry run.
 pub(super) fn unlike(
     call: &Call,
     name: &str,
@@ -268,13 +268,13 @@ pub(super) fn unlike(
     Refusal::conflict(&call.info, name, &why)
 }
 
-/// A client that names the resourceVersion that it changes has to name the newest one.
+/// Checks that a resourceVersion, if the client names one, is the latest.
 fn newest_version(call: &Call, name: &str, wanted: &Value, old: &Value) -> Result<(), Refusal> {
     match object::resource_version(wanted) {
         "" | "0" if kinds::needs_resource_version(&call.info) => {
             let field = "metadata.resourceVersion";
             let cause = Cause::invalid(field, &0.into(), "must be specified for an update");
-            // This one refusal names the resource where others name the kind.
+            // Only this refusal names the resource instead of the kind.
             Err(Refusal::invalid_kind(&call.info.group, &call.info.plural, name, vec![cause]))
         }
         "" | "0" => Ok(()),
@@ -290,13 +290,13 @@ fn answered(call: &Call, object: Arc<Value>) -> Arc<Value> {
     call.scale().map(|paths| paths.scale_of(&object).into()).unwrap_or(object)
 }
 
-/// What an update cannot say: the server's own fields stay as they were.
+/// Copies metadata that an update cannot change from the old object.
 pub(super) fn carry_over(new: &mut Value, old: &Value) {
     object::set_meta(new, "selfLink", None);
     for field in ["creationTimestamp", "generation", "resourceVersion"] {
         object::copy_meta(old, new, field);
     }
-    // A deletion that has begun goes on whatever is said of it; how long it may take can be left out, not changed.
+    // A deletion in progress stays; its grace period can be omitted, but not changed.
     if object::is_terminating(old) {
         object::copy_meta(old, new, "deletionTimestamp");
     }
@@ -315,7 +315,7 @@ pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
     }
     let has_status = call.info.serves(Subresource::Status);
     let counts = |name: &str| name != "metadata" && !(has_status && name == "status");
-    // Those of a Deployment are handed on to its ReplicaSets.
+    // A Deployment's annotations are copied to its ReplicaSets.
     let annotations_count = call.info.builtin && call.info.plural == "deployments";
     let annotated = |object: &Value| object.pointer("/metadata/annotations").cloned();
     let same = same_members(call, new, old, counts) && !kinds::counts_emptied(call, new);
@@ -326,7 +326,7 @@ pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
     }
 }
 
-/// Whether two objects have the same members, of those that count. Those of built-in kinds are compared by what they mean.
+/// Returns whether the counting members of two objects are equal, by meaning for built-in kinds.
 fn same_members(call: &Call, one: &Value, other: &Value, counts: impl Fn(&str) -> bool) -> bool {
     let (Value::Object(one), Value::Object(other)) = (one, other) else { return one == other };
     let mut names = one.keys().chain(other.keys()).filter(|name| counts(name));

@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use admit_policy::json;
 use serde_json::Value;
 
-/// The object of a PUT, which takes the place of another. Between one try and the next it is kept as text, which takes a
-/// tenth of what its values take: most often there is no next.
+/// The object of a PUT. Between attempts it is kept as text, which takes a
+/// tenth of the memory: usually there is no second attempt.
 pub(super) struct UpdatedObject(Mutex<Form>);
 
 enum Form {
@@ -19,9 +19,9 @@ impl UpdatedObject {
         Self(Mutex::new(Form::Values(object)))
     }
 
-    /// The object, whole, however often it is asked for.
+    /// Returns the object, at each attempt.
     pub(super) fn take(&self) -> Value {
-        // Whoever panics here leaves one form or the other.
+        // A panic leaves either form.
         let mut form = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *form {
             Form::Values(object) => {
@@ -30,7 +30,7 @@ impl UpdatedObject {
                 *form = Form::Text(text);
                 object
             }
-            // What was written just now can be read.
+            // Text that was serialized here can be parsed.
             Form::Text(text) => json::reread(text).unwrap_or_default(),
         }
     }

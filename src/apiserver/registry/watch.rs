@@ -1,4 +1,4 @@
-//! WATCH: the changes of a selection from a revision on, with bookmarks.
+//! Implements WATCH: the changes of a selection from a revision on, with bookmarks.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ pub(crate) struct WatchEvent {
     pub object: Value,
 }
 
-/// An event of a watch, as far as it is made.
+/// An event of a watch, possibly with its object still as text.
 #[derive(Debug)]
 pub(crate) enum Told {
     Made(WatchEvent),
@@ -32,7 +32,7 @@ pub(crate) enum Told {
     Stored(&'static str, Arc<Packed>),
 }
 
-/// So many objects or changes are taken from the store at a time: what a watch holds of it while its client does not read.
+/// The number of objects or changes that are taken from the store at a time: what a watch holds while its client does not read.
 const PAGE: usize = 500;
 
 /// An open watch. It holds a position in the store, and at most a page of events.
@@ -40,26 +40,26 @@ const PAGE: usize = 500;
 pub(crate) struct Watching {
     call: Call,
     selector: Selector,
-    /// How the texts of objects begin that are seen as they are stored; None where they never are.
+    /// The beginning of stored texts that are shown unchanged; None if none are.
     beginning: Option<String>,
-    /// None when the watch is at its end.
+    /// The subscription to the store; None when the watch has ended.
     subscription: Option<Subscription>,
-    /// The rest of the state at the beginning.
+    /// The rest of the initial state.
     state: Option<State>,
-    /// What comes next.
+    /// The events to send next.
     due: VecDeque<Due>,
     store_revision: Revision,
-    /// A bookmark comes with the end of the state at the beginning.
+    /// Whether a bookmark marks the end of the initial state.
     tells_end: bool,
 }
 
-/// The state that a watch begins with, at one revision, as far as it was not read yet.
+/// The part of the initial state, at one revision, that was not read yet.
 #[derive(Debug)]
 struct State {
     at: Revision,
     /// The namespace and name of the last object that was read.
     after: Option<(String, String)>,
-    /// A bookmark tells that the state is complete.
+    /// Whether a bookmark marks its end.
     marked: bool,
 }
 
@@ -68,16 +68,16 @@ enum Due {
     Object(Arc<Packed>),
     Change(Arc<Event>),
     Made(WatchEvent),
-    /// Looked at, and of no interest.
+    /// Examined, and not selected.
     Passed,
 }
 
 impl Registry {
     /// # Errors
-    /// 400 for selectors that cannot be read, 500 for a resourceVersion that is no number (as upstream answers).
+    /// 400 for invalid selectors, 500 for a resourceVersion that is no number (as upstream answers).
     pub(crate) async fn watch(&self, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
         let mut watching = self.begin_watch(call, options)?;
-        // What cannot be shown of the first page of the state is refused, and not told in a stream.
+        // A conversion error in the first page of the state refuses the request instead of ending the stream.
         if watching.needs_conversion() && matches!(watching.due.front(), Some(Due::Object(_))) {
             watching.converted(self).await?;
         }
@@ -94,7 +94,7 @@ impl Registry {
         };
         let newest = self.store.revision();
         let from = if asked == 0 || wants_state { newest } else { asked };
-        // A watch that begins anywhere is one that asks for the state.
+        // A watch without a start revision requests the state.
         let marked = wants_state && options.allow_bookmarks;
         let mut watching = Watching {
             call: call.clone(),
@@ -116,7 +116,7 @@ impl Registry {
             Err(error) => watching.end(gone(from, &error)),
         }
         watching.read_on();
-        // Nor, of what nobody has to be asked about, what cannot be read.
+        // The same for conversions without a webhook.
         for due in watching.due.iter().filter(|_| call.custom.is_some() && call.converter().is_none()) {
             if let Due::Object(object) = due {
                 storage_version::outgoing(call, &object.values())?;
@@ -127,7 +127,7 @@ impl Registry {
 }
 
 impl Watching {
-    /// The approximate size of what [`Self::take_next`] would return now; none if the next event has not happened
+    /// Returns the approximate size of what [`Self::take_next`] would return now; None if there is no event
     /// yet.
     pub(crate) fn due(&mut self) -> Option<usize> {
         if self.due.is_empty() {
@@ -141,7 +141,7 @@ impl Watching {
         })
     }
 
-    /// Like [`Self::take_next`], with the stored text in place of the object where that is the same.
+    /// Like [`Self::take_next`], with the stored text instead of the object where they are equal.
     pub(crate) fn take_text(&mut self) -> Option<Told> {
         let Some(beginning) = &self.beginning else { return self.take_next().map(Told::Made) };
         let stored = match self.due.front()? {
@@ -161,7 +161,7 @@ impl Watching {
         }
     }
 
-    /// What a change is for the watch, None inside where it is nothing; None where the object is not shown as it is after it.
+    /// Returns the event's kind, Some(None) if it is not selected; None if the object is not shown as it is stored.
     fn kind_of_stored(&self, event: &Event) -> Option<Option<&'static str>> {
         if self.is_elsewhere(event) {
             return Some(None);
@@ -174,7 +174,7 @@ impl Watching {
         (kind != Some("DELETED") || !leaves(event, before.is_some())).then_some(kind)
     }
 
-    /// Takes the next event, with the object as the request sees it; none where it is not selected.
+    /// Takes the next event, with the object as the request sees it; None if it is not selected.
     pub(crate) fn take_next(&mut self) -> Option<WatchEvent> {
         let seen = match self.due.pop_front()? {
             Due::Object(object) => self.added(&object),
@@ -182,14 +182,14 @@ impl Watching {
             Due::Made(event) => return Some(event),
             Due::Passed => return None,
         };
-        // What cannot be shown ends the watch.
+        // A conversion error ends the watch.
         seen.unwrap_or_else(|error| {
             self.end(WatchEvent { kind: "ERROR", object: Refusal::from(error).to_value() });
             None
         })
     }
 
-    /// Whether the next event needs a conversion by webhook first, which [`Self::convert`] does.
+    /// Returns whether the next event needs a conversion by webhook first, which [`Self::convert`] does.
     #[must_use]
     pub(crate) fn needs_conversion(&self) -> bool {
         self.call.converter().is_some() && matches!(self.due.front(), Some(Due::Object(_) | Due::Change(_)))
@@ -203,7 +203,7 @@ impl Watching {
         }
     }
 
-    /// Nothing is taken away before all of it was answered: it may be given up meanwhile.
+    /// Converts the next events. They stay queued until all are converted, as the future may be dropped meanwhile.
     async fn converted(&mut self, registry: &Registry) -> Result<(), Refusal> {
         let selects = !self.selector.is_empty();
         let stored: Vec<[Option<&Arc<Packed>>; 2]> = self
@@ -222,7 +222,7 @@ impl Watching {
             pair.iter().flatten().map(|object| object.text().len()).sum::<usize>()
         };
         let (count, bytes) = batch(stored.iter().map(length));
-        // Values are made once it is their turn: watches that wait for a webhook hold what the store holds.
+        // Objects are unpacked only in turn: watches that wait for a webhook hold only what the store holds.
         let _turn = match self.call.converter() {
             Some(webhook) => webhook.turn(bytes).await,
             None => None,
@@ -249,13 +249,13 @@ impl Watching {
         Ok(())
     }
 
-    /// Whether a bookmark tells that the state at the beginning is complete.
+    /// Returns whether a bookmark marks the end of the initial state.
     #[must_use]
     pub(crate) fn tells_end(&self) -> bool {
         self.tells_end
     }
 
-    /// Whether the watch has ended; the last event said why.
+    /// Returns whether the watch has ended; the last event said why.
     #[must_use]
     pub(crate) fn is_over(&self) -> bool {
         self.subscription.is_none() && self.due.is_empty()
@@ -269,7 +269,7 @@ impl Watching {
         }
     }
 
-    /// Ends with this event, and drops what would have come before it.
+    /// Ends the watch with this event, and drops pending ones.
     fn end(&mut self, event: WatchEvent) {
         self.subscription = None;
         self.state = None;
@@ -312,7 +312,7 @@ impl Watching {
         }
     }
 
-    /// Everything up to the bookmark's resourceVersion was sent.
+    /// Returns a bookmark; everything up to its resourceVersion must have been sent.
     pub(crate) fn bookmark(&mut self) -> WatchEvent {
         let revision = self.subscription.as_ref().map_or(self.store_revision, Subscription::seen);
         self.bookmark_at(revision, false)
@@ -349,19 +349,19 @@ impl Watching {
         Ok(otherwise.unwrap_or_else(|| Arc::unwrap_or_clone(values)))
     }
 
-    /// An object that enters the selection is added, one that leaves it deleted.
+    /// Converts a change to an event: an object that enters the selection is added, one that leaves it deleted.
     fn seen(&self, event: &Event) -> Result<Option<WatchEvent>, ConversionError> {
         if self.is_elsewhere(event) {
             return Ok(None);
         }
         let object = self.view(&event.object)?;
-        // Where everything is selected, what was there before is not looked at.
+        // Without a selector the previous object is not needed.
         let selects = !self.selector.is_empty();
         let before = event.previous.as_ref().filter(|_| selects).map(|previous| self.view(previous));
         Ok(self.changed_to(event, object, before.transpose()?))
     }
 
-    /// What a change is for the watch, by whether the object was selected before, where that was looked at, and is now.
+    /// Returns the event's kind by whether the object was selected before, if that was checked, and is now.
     fn kind(&self, event: &Event, before: Option<bool>, now: bool) -> Option<&'static str> {
         let matched = before.unwrap_or(self.selector.is_empty() && event.previous.is_some());
         match (matched, now) {
@@ -372,7 +372,7 @@ impl Watching {
         }
     }
 
-    /// What an object is for the watch that is `object` now, and was `before` where that counts.
+    /// Builds the event for `object`, which was `before` if that matters.
     fn changed_to(&self, event: &Event, mut object: Value, before: Option<Value>) -> Option<WatchEvent> {
         let matches_now = event.kind != EventKind::Deleted && self.selector.matches(&object);
         let matched = before.as_ref().map(|before| self.selector.matches(before));
@@ -381,7 +381,7 @@ impl Watching {
             && leaves(event, before.is_some())
             && let Some(before) = before
         {
-            // What left the selection is shown as it was, at the revision of the change.
+            // An object that left the selection is shown as it was, at the revision of the change.
             object = before;
             object::set_meta(&mut object, "resourceVersion", Some(event.revision.to_string().into()));
         }
@@ -389,7 +389,7 @@ impl Watching {
     }
 }
 
-/// Whether an object that is deleted for the watch is still there: it is shown as it was `before`, where that was looked at.
+/// Returns whether an object that is deleted for the watch still exists: it is then shown as it was `before`, if that is known.
 fn leaves(event: &Event, before: bool) -> bool {
     before && event.kind == EventKind::Modified
 }

@@ -16,10 +16,10 @@ use crate::object;
 use crate::status::Refusal;
 
 impl Registry {
-    /// The stored object as the caller sees it.
+    /// Converts the stored object to what the caller sees.
     ///
     /// # Errors
-    /// When it cannot be converted.
+    /// If it cannot be converted.
     pub(super) async fn shown(&self, call: &Call, stored: Arc<Value>) -> Result<Arc<Value>, Refusal> {
         match call.converter() {
             Some(webhook) if version_of(&stored) != call.info.api_version() => {
@@ -30,10 +30,10 @@ impl Registry {
         }
     }
 
-    /// The same of several, in their order; what has to be converted is asked about together.
+    /// Converts several stored objects, in their order; the webhook gets those that it converts together.
     ///
     /// # Errors
-    /// When one of them cannot be converted.
+    /// If one of them cannot be converted.
     pub(super) async fn all_shown(
         &self,
         call: &Call,
@@ -74,10 +74,10 @@ impl Registry {
         seen.collect()
     }
 
-    /// The caller's object in the form that is stored.
+    /// Converts the caller's object to its stored form.
     ///
     /// # Errors
-    /// When it cannot be converted.
+    /// If it cannot be converted.
     pub(super) async fn stored_form(&self, call: &Call, object: Value) -> Result<Value, Refusal> {
         let object = match call.converter() {
             Some(webhook) if call.info.version != call.info.storage_version => {
@@ -90,11 +90,11 @@ impl Registry {
         Ok(storage_version::incoming(call, object)?)
     }
 
-    /// The object as it would come back if it were stored: what is only tried goes the same way, with the defaults that come from
-    /// reading the store. Its members are in no order.
+    /// Returns the object as it would be read after being stored: a dry run converts it the same way, with the defaults of
+    /// reading the store. Its members are unordered.
     ///
     /// # Errors
-    /// When it cannot be converted.
+    /// If it cannot be converted.
     pub(super) async fn as_if_stored(&self, call: &Call, mut object: Value) -> Result<Value, Refusal> {
         if call.converter().is_some() {
             self.stored_form(call, object.clone()).await?;
@@ -103,7 +103,7 @@ impl Registry {
             object::set_field(&mut object, "apiVersion", Some(call.info.stored_as().into()));
             custom.read_stored(&mut object)?;
         } else if autoscalers::is_older(&call.info) {
-            // It comes back with the defaults of the version that is stored.
+            // It gets the defaults of the stored version.
             let mut stored = autoscalers::to_v2(&object);
             kinds::default_as("v2", &call.info, &mut stored);
             object = autoscalers::to_v1(&stored);
@@ -112,7 +112,7 @@ impl Registry {
     }
 }
 
-/// What a webhook made, as far as the version of the call knows it.
+/// Prunes a webhook's result to the version of the call.
 fn coerced(call: &Call, mut object: Value) -> Result<Value, Refusal> {
     if let Some(custom) = &call.custom {
         custom.prune(&mut object);

@@ -1,4 +1,4 @@
-//! What is made of any object that is written: it belongs to the namespace of the path, and what admission changed is read
+//! Normalizes any object that is written: it gets the namespace of the path, and what admission changed is decoded
 //! as if a client had sent it.
 
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::resources::Scope;
 use crate::status::Refusal;
 use crate::validation::metadata;
 
-/// An object that plugins, policies or webhooks made of the object `before`, in the form of one that a client sent.
+/// Decodes what admission made of the object `before`, as if a client had sent it.
 pub(super) fn remade(call: &Call, before: &Value, changed: Mutated) -> Result<Value, Refusal> {
     let mut made = changed.object;
     keep_readable_managers(call, before, &mut made);
@@ -41,8 +41,8 @@ pub(super) fn remade(call: &Call, before: &Value, changed: Mutated) -> Result<Va
     Ok(object)
 }
 
-/// Entries of managers that cannot be read count for nothing, and those from before, which were made here, stay. An empty
-/// list is none.
+/// Restores the previous managed fields, with a warning, if they cannot be decoded after admission. An empty
+/// list counts as none.
 fn keep_readable_managers(call: &Call, before: &Value, made: &mut Value) {
     fn entries(object: &Value) -> Option<&Value> {
         object.pointer("/metadata/managedFields")
@@ -65,7 +65,7 @@ fn keep_readable_managers(call: &Call, before: &Value, made: &mut Value) {
     }
 }
 
-/// The namespace of the path is the object's; an object that names another does not belong there.
+/// Sets the namespace of the path on the object; refuses an object that names another.
 pub(crate) fn belongs_to_path(call: &Call, object: &mut Value) -> Result<(), Refusal> {
     if call.info.scope == Scope::Cluster {
         object::set_meta(object, "namespace", None);

@@ -1,4 +1,4 @@
-//! The behaviour of a custom resource's kind, as its CustomResourceDefinition defines it.
+//! Implements the behaviour of a custom resource's kind, as its CustomResourceDefinition defines it.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ pub(crate) struct CustomKind {
     pub revision: crate::store::Revision,
     pub group: String,
     pub plural: String,
-    /// The CRD is being deleted: nothing new may be created.
+    /// Whether the CRD is being deleted: nothing new may be created.
     pub terminating: bool,
     pub versions: Vec<Arc<CustomVersion>>,
 }
@@ -38,28 +38,28 @@ pub(crate) struct CustomVersion {
     pub served: bool,
     pub terminating: bool,
     pub scale: Option<ScalePaths>,
-    /// How field ownership types objects.
+    /// The schema by which field ownership treats objects.
     pub typing: (Schema, TypeId),
     /// The compiled schema and rules; None for a stored definition that no longer compiles.
     pub rules: Option<Arc<CrdVersion>>,
-    /// The whole definition: objects are stored in versions other than this one.
+    /// The whole definition, as objects may be stored in other versions.
     pub compiled: Option<Arc<CompiledCrd>>,
-    /// By which versions are converted into one another, where they differ in more than their name.
+    /// The webhook that converts between versions, if they differ in more than their name.
     pub(crate) converter: Option<Arc<Webhook>>,
 }
 
 impl CustomVersion {
-    /// Removes what the schema does not know; answers the paths, sorted.
+    /// Removes unknown fields; returns their paths, sorted.
     pub(crate) fn prune(&self, object: &mut Value) -> Vec<String> {
         self.rules.as_ref().map(|rules| rules.prune(object)).unwrap_or_default()
     }
 
-    /// The same for an object that a configuration was merged into: its nulls are kept.
+    /// Like [`Self::prune`], for an object that a configuration was merged into: its nulls are kept.
     pub(crate) fn prune_merged(&self, object: &mut Value) -> Vec<String> {
         self.rules.as_ref().map(|rules| rules.prune_made(object)).unwrap_or_default()
     }
 
-    /// Reads the metadata of embedded resources; unknown fields are removed and named.
+    /// Decodes the metadata of embedded resources; removes unknown fields and returns their names.
     ///
     /// # Errors
     /// The first field of the wrong type: `spec.r.kind: Invalid value: 5: must be a string`.
@@ -68,35 +68,35 @@ impl CustomVersion {
         rules.coerce_metadata(object, Malformed::Refuse)
     }
 
-    /// An object that was read and then changed on the server's side, as it would be stored: nobody refuses what its metadata
-    /// cannot hold, and nulls are left to validation.
+    /// Normalizes an object that the server changed after decoding, as it would be stored: malformed metadata is dropped
+    /// instead of refused, and nulls are left to validation.
     pub(crate) fn read_made(&self, object: &mut Value) {
         if let Some(rules) = &self.rules {
             rules.prune_made(object);
-            // Nothing is refused where malformed fields are dropped.
+            // Dropping malformed fields cannot fail.
             let _ = rules.coerce_metadata(object, Malformed::Drop);
         }
     }
 
-    /// Takes the memory that [`fill`](Self::fill) would add to the object from the budget.
+    /// Deducts the memory that [`fill`](Self::fill) would add to the object from the budget.
     ///
     /// # Errors
-    /// When the budget is spent.
+    /// If the budget is exhausted.
     pub(crate) fn take_defaults(&self, object: &Value, budget: &mut Budget) -> Result<(), TooHeavy> {
         self.rules.as_ref().map_or(Ok(()), |rules| rules.take_defaults(object, budget))
     }
 
-    /// Fills in defaults of an object that was read: other nulls are kept.
+    /// Sets the defaults of a decoded object: other nulls are kept.
     pub(crate) fn fill(&self, object: &mut Value) {
         if let Some(rules) = &self.rules {
             rules.fill(object);
         }
     }
 
-    /// The object in the version that objects are stored in: what that version does not know is lost.
+    /// Converts the object to the storage version; fields unknown to that version are dropped.
     ///
     /// # Errors
-    /// When a webhook has to convert it first.
+    /// If a webhook must convert it first.
     pub(crate) fn to_stored(&self, object: &mut Value, version: &str) -> Result<(), ConversionError> {
         let Some(compiled) = self.compiled.as_ref().filter(|_| version != self.info.version) else {
             return Ok(());
@@ -108,10 +108,10 @@ impl CustomVersion {
         Ok(())
     }
 
-    /// A stored object in this version. Defaults are those of the version that it was stored in.
+    /// Converts a stored object to this version. Defaults are those of the version that it was stored in.
     ///
     /// # Errors
-    /// When a webhook has to convert it first.
+    /// If a webhook must convert it first.
     pub(crate) fn read_stored(&self, object: &mut Value) -> Result<(), ConversionError> {
         if let Some(compiled) = &self.compiled {
             compiled.check_conversion(object, &self.info.api_version())?;
@@ -126,7 +126,7 @@ impl CustomVersion {
         Ok(())
     }
 
-    /// What is wrong with the object, its metadata apart. What a rule let pass because it was as wrong before is warned of.
+    /// Validates the object without its metadata. Adds warnings for errors that ratcheting tolerates.
     pub(crate) fn validate(
         &self,
         new: &Value,
@@ -154,7 +154,7 @@ impl From<ConversionError> for Refusal {
     }
 }
 
-/// The compiled definition. A stored one that does not compile was accepted by other rules than today's.
+/// Compiles a definition; None, with a log entry, for a stored one that was accepted by older rules and does not compile.
 pub(crate) fn compiled(definition: &Value) -> Option<CompiledCrd> {
     match CompiledCrd::compile(definition) {
         Ok(compiled) => Some(compiled),

@@ -1,4 +1,4 @@
-//! A snapshot of everything that is served: the resource table, and the kinds of custom resources.
+//! Holds a snapshot of everything that is served: the resource table, and the kinds of custom resources.
 
 mod custom;
 mod scale;
@@ -16,7 +16,7 @@ use crate::resources::{ResourceInfo, ResourceTable, builtin_rows};
 #[derive(Debug)]
 pub(crate) struct Served {
     pub table: Arc<ResourceTable>,
-    /// By (group, plural).
+    /// The custom kinds by group and plural.
     custom: HashMap<(String, String), Arc<CustomKind>>,
 }
 
@@ -45,13 +45,13 @@ impl Served {
         self.custom.get(&(group.to_owned(), plural.to_owned()))
     }
 
-    /// The definitions of custom resources that compile.
+    /// Returns the definitions of custom resources that compile.
     pub(crate) fn definitions(&self) -> impl Iterator<Item = &Arc<CompiledCrd>> {
         let versions = self.custom.values().filter_map(|kind| kind.versions.first());
         versions.filter_map(|version| version.compiled.as_ref())
     }
 
-    /// The version of a custom resource that `info` describes, if it is one.
+    /// Returns the version of a custom resource that `info` describes, if it is one.
     #[must_use]
     pub(crate) fn custom_version(&self, info: &ResourceInfo) -> Option<Arc<CustomVersion>> {
         let kind = self.custom_kind(&info.group, &info.plural)?;

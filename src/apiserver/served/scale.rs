@@ -1,4 +1,4 @@
-//! The scale subresource: an `autoscaling/v1 Scale` that is read from an object and written back to it.
+//! Implements the scale subresource: an `autoscaling/v1 Scale` that is read from an object and written back to it.
 
 use std::sync::LazyLock;
 
@@ -15,11 +15,11 @@ use crate::table;
 pub(crate) struct ScalePaths {
     pub spec_replicas: String,
     pub status_replicas: String,
-    /// A selector, or the text of one.
+    /// The path of a label selector, or of its string form.
     pub label_selector: Option<String>,
 }
 
-/// The paths of the built-in kinds that can be scaled.
+/// The paths of the scale's fields in built-in kinds.
 static BUILTIN: LazyLock<ScalePaths> = LazyLock::new(|| ScalePaths {
     spec_replicas: ".spec.replicas".to_owned(),
     status_replicas: ".status.replicas".to_owned(),
@@ -34,12 +34,12 @@ impl From<&crd::ScalePaths> for ScalePaths {
 }
 
 impl ScalePaths {
-    /// The paths of the built-in kinds that can be scaled.
+    /// The paths of the scale's fields in built-in kinds.
     pub(crate) fn builtin() -> &'static Self {
         &BUILTIN
     }
 
-    /// The Scale of an object.
+    /// Returns the Scale of an object.
     #[must_use]
     pub(crate) fn scale_of(&self, object: &Value) -> Value {
         let number = |path: &str| at_path(object, path).and_then(Value::as_i64).unwrap_or(0);
@@ -64,7 +64,7 @@ impl ScalePaths {
         json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": spec, "status": status})
     }
 
-    /// The Scale of an object with its managers.
+    /// Returns the Scale of an object with its managed fields.
     #[must_use]
     pub(crate) fn managed_scale_of(&self, object: &Value, replicas: &Replicas) -> Value {
         let mut scale = self.scale_of(object);
@@ -73,7 +73,7 @@ impl ScalePaths {
         scale
     }
 
-    /// The object with the replica count and the managers of `scale`, which was written.
+    /// Returns the object with the replica count and managed fields of a written `scale`.
     #[must_use]
     pub(crate) fn with_managed(&self, object: &Value, scale: &Value, replicas: &Replicas) -> Value {
         let mut scaled = self.with_scale(object, scale);
@@ -84,7 +84,7 @@ impl ScalePaths {
         scaled
     }
 
-    /// The object with the replica count of `scale`.
+    /// Returns the object with the replica count of `scale`.
     #[must_use]
     pub(crate) fn with_scale(&self, object: &Value, scale: &Value) -> Value {
         let mut scaled = object.clone();

@@ -1,4 +1,4 @@
-//! Configures and builds a server: what it decides by, and what every cluster has.
+//! Configures and builds a server, and creates what every cluster has.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, RwLock};
@@ -27,10 +27,10 @@ use crate::status::Refusal;
 use crate::store::Store;
 use crate::warning::Warnings;
 
-/// What tokens call this server when nobody says otherwise.
+/// The default issuer of tokens.
 const ISSUER: &str = "https://kubernetes.default.svc";
 
-/// Namespaces that every cluster has.
+/// The namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /// Configures and builds a server.
@@ -103,52 +103,52 @@ impl ServerBuilder {
         self
     }
 
-    /// The key that tokens of service accounts are signed with; one of this process' own by default, with which they end.
+    /// Sets the key that signs service account tokens; by default a new one, whose tokens end with the process.
     #[must_use]
     pub fn token_key(mut self, key: TokenKey) -> Self {
         self.token_key = Some(key);
         self
     }
 
-    /// Further keys whose tokens are believed.
+    /// Sets further keys whose tokens are accepted.
     #[must_use]
     pub fn trusted_token_keys(mut self, keys: impl IntoIterator<Item = TokenPublicKey>) -> Self {
         self.trusted_token_keys.extend(keys);
         self
     }
 
-    /// A URL by which tokens name this server. Where there are several, tokens are issued under the first, and those under the
-    /// others are believed.
+    /// Adds an issuer URL of tokens. New tokens are issued under the first; those of all
+    /// are accepted.
     #[must_use]
     pub fn issuer(mut self, url: impl Into<String>) -> Self {
         self.issuers.push(url.into());
         self
     }
 
-    /// The audiences by which tokens mean this server; its issuers by default.
+    /// Sets the audiences that this server accepts in tokens; its issuers by default.
     #[must_use]
     pub fn audiences(mut self, audiences: impl IntoIterator<Item = String>) -> Self {
         self.audiences.extend(audiences);
         self
     }
 
-    /// Whether requests that come over a port without credentials are answered, as those of `system:anonymous`; they are by
-    /// default. Otherwise they get 401.
+    /// Sets whether requests over a port without credentials are answered, as those of `system:anonymous` (the default), or
+    /// refused with 401.
     #[must_use]
     pub fn anonymous(mut self, answered: bool) -> Self {
         self.refuses_anonymous = !answered;
         self
     }
 
-    /// Who decides what a user may do, in this order: the first that allows it. RBAC alone by default.
+    /// Sets the authorization modes in their order: the first that allows a request decides. RBAC alone by default.
     #[must_use]
     pub fn authorization(mut self, modes: impl IntoIterator<Item = AuthorizationMode>) -> Self {
         self.authorization = modes.into_iter().collect();
         self
     }
 
-    /// The controllers of kube-controller-manager that [`Server::housekeeping`] runs; all that this server has by default, where
-    /// accounts depend on the plugin `ServiceAccount`.
+    /// Sets the controllers of kube-controller-manager that [`Server::housekeeping`] runs; by default all that this server has,
+    /// where accounts depend on the plugin `ServiceAccount`.
     #[must_use]
     pub fn controllers(mut self, controllers: Controllers) -> Self {
         self.controllers = Some(controllers);
@@ -163,40 +163,40 @@ impl ServerBuilder {
         self
     }
 
-    /// The admission plugins that run; those that are on by default in kube-apiserver by default. Where `ServiceAccount` is
-    /// one of them, each namespace has an account `default`, as the controllers of a cluster make it.
+    /// Sets the admission plugins that run; by default those of kube-apiserver. With `ServiceAccount`
+    /// each namespace has an account `default`, as a cluster's controllers create it.
     #[must_use]
     pub fn admission_plugins(mut self, plugins: AdmissionPlugins) -> Self {
         self.plugins = plugins;
         self
     }
 
-    /// The certificate of the authority by which pods know this server: what the ConfigMap `kube-root-ca.crt` of each
-    /// namespace holds. Without one there are no such ConfigMaps.
+    /// Sets the CA certificate by which pods verify this server: the content of the ConfigMap `kube-root-ca.crt` of each
+    /// namespace. Without one there are no such ConfigMaps.
     #[must_use]
     pub fn root_ca(mut self, pem: impl Into<String>) -> Self {
         self.root_ca = Some(pem.into());
         self
     }
 
-    /// The authorities of client certificates, PEM, for others to know: the controllers of a cluster read them in the ConfigMap
-    /// `extension-apiserver-authentication` of `kube-system`. Whom this server knows is said by its TLS.
+    /// Sets the published client CAs, PEM: extension API servers read them in the ConfigMap
+    /// `extension-apiserver-authentication` of `kube-system`. Which clients this server accepts is decided by its TLS.
     #[must_use]
     pub fn client_authorities(mut self, pem: impl Into<String>) -> Self {
         self.client_authorities = Some(pem.into());
         self
     }
 
-    /// Where services have their addresses, and where pods reach the server. A state that was made with another range keeps
-    /// that.
+    /// Sets the address range of services, and the address at which pods reach the server. A stored state keeps the range
+    /// that it was created with.
     #[must_use]
     pub fn service_network(mut self, network: ServiceNetwork) -> Self {
         self.network = network;
         self
     }
 
-    /// Lets privileged containers in or, where `allowed` is false, refuses them in pods and in every template of pods, as a
-    /// kube-apiserver does that nobody tells to allow them. Allowed by default, as in clusters that are made by kubeadm.
+    /// Allows privileged containers or, if `allowed` is false, refuses them in pods and pod templates, as
+    /// kube-apiserver does by default. Allowed by default, as in clusters that kubeadm creates.
     ///
     /// [`ServerBuilder`] has an example.
     #[must_use]
@@ -205,17 +205,17 @@ impl ServerBuilder {
         self
     }
 
-    /// Writes an event of each request to `log`, as [`AuditLog`] shows; forks of the server write none.
+    /// Writes audit events of requests to `log`, as [`AuditLog`] shows; forks of the server write none.
     #[must_use]
     pub fn audit_log(mut self, log: AuditLog) -> Self {
         self.audit = Some(log);
         self
     }
 
-    /// Makes the server, and the namespaces and roles that every cluster has.
+    /// Builds the server, and creates the namespaces and roles that every cluster has.
     ///
     /// # Errors
-    /// When the store does not take them, or there are no random numbers for a key.
+    /// If the store refuses an object, or there are no random numbers for a key.
     pub async fn build(self) -> Result<Server, Refusal> {
         let store = self.store.unwrap_or_else(Store::in_memory);
         let registry = Registry::new(Parts {
@@ -264,7 +264,7 @@ impl ServerBuilder {
         server.inner.registry.create_own_maps(self.client_authorities.as_deref()).await?;
         server.inner.registry.settle_definitions().await;
         server.inner.registry.register_versions().await;
-        // History begins here: nobody can have seen anything before.
+        // History begins here: no client can have seen an earlier state.
         let store = &server.inner.registry.store;
         store.compact(store.revision());
         Ok(server)
@@ -272,7 +272,7 @@ impl ServerBuilder {
 }
 
 impl Server {
-    /// Makes the namespaces that every cluster has.
+    /// Creates the namespaces that every cluster has.
     async fn create_namespaces(&self) -> Result<(), Refusal> {
         let registry = &self.inner.registry;
         let served = registry.served();

@@ -1,4 +1,4 @@
-//! Servers that begin where another one is, and share with it what neither has changed since.
+//! Forks servers: a fork begins with the state of another server, and shares what neither has changed since.
 
 use std::sync::{Arc, OnceLock, RwLock};
 
@@ -11,10 +11,10 @@ use crate::flowcontrol::turns::Turns;
 use crate::flowcontrol::watchers::Watchers;
 
 impl Server {
-    /// A server of its own that begins with what this one holds: objects, their history and revisions, served kinds, roles and
-    /// policies. It lives in memory. Nothing is copied but what one of the two changes later, and that resource by resource.
+    /// Creates an independent server with the state of this one: objects, their history and revisions, served kinds, roles
+    /// and policies. It is in memory. A resource is copied only when one of the two servers changes it.
     ///
-    /// It has neither the logs, the metrics nor the readiness of parts of this process, which are set anew.
+    /// Logs, metrics and readiness of parts of the process are not copied, and are to be set anew.
     ///
     /// ```
     /// use admit_apiserver::Server;

@@ -1,4 +1,4 @@
-//! The server: a registry over a store, with all that requests share. How requests reach it is left to `http`.
+//! Implements the server: a registry over a store, with the state that all requests share. `http` serves requests to it.
 
 mod builder;
 mod fork;
@@ -26,11 +26,11 @@ use crate::registry::{FromFile, Registry};
 use crate::status::Refusal;
 use crate::store::Store;
 
-/// Connections at one time; for further ones the longest idle are closed. A client needs one or two, since many requests and
-/// watches share one; and a process is commonly allowed 1,024 descriptors, of which stores and webhooks need some.
+/// The number of open connections; beyond it the longest idle are closed. A client needs one or two, which many requests and
+/// watches share; and a process is commonly allowed 1,024 descriptors, of which stores and webhooks need some.
 const MAX_CONNECTIONS: usize = 512;
 
-/// Room for the connections of a server.
+/// Creates the limit for the connections of a server.
 pub(crate) fn places() -> Arc<Places> {
     Arc::new(Places::within_descriptors(MAX_CONNECTIONS))
 }
@@ -110,13 +110,13 @@ struct Inner {
     openapi: OpenApi,
     tokens: Arc<HashMap<String, Identity>>,
     issuer: Arc<Issuer>,
-    /// Whether requests without credentials are answered.
+    /// Whether requests without credentials are answered, as anonymous ones.
     anonymous: bool,
     started: Timestamp,
-    /// Whether watches are to end.
+    /// Signals that watches are to end.
     ending: watch::Sender<bool>,
     connections: Arc<Places>,
-    /// Whose turn it is to change something, or to be told much.
+    /// The scheduler of changes and long responses.
     turns: Turns,
     watchers: Watchers,
     answers: Answers,
@@ -132,11 +132,11 @@ struct Inner {
 pub(crate) struct Authenticated {
     pub(crate) identity: Identity,
     pub(crate) audiences: Vec<String>,
-    /// It says itself whom it is meant for; otherwise it is for the server, as one that was handed to it.
+    /// Whether it is a signed token with audiences of its own; otherwise it is meant for this server.
     pub(crate) is_signed: bool,
 }
 
-/// What others count.
+/// The metrics of other parts of the process.
 struct Others(Box<dyn Fn() -> String + Send + Sync>);
 
 impl fmt::Debug for Others {
@@ -151,14 +151,14 @@ impl Server {
         ServerBuilder::default()
     }
 
-    /// The controllers that the server was built with: to be run beside the server for as long as it serves. Returns at once
-    /// where there are none, and otherwise never.
+    /// Runs the controllers that the server was built with, for as long as it serves. Returns at once
+    /// if there are none, and otherwise never.
     pub async fn housekeeping(&self) {
         let registry = &self.inner.registry;
         tokio::join!(registry.collect(), registry.keep_policy_statuses(), registry.keep_quotas());
     }
 
-    /// Ends all watches, those that begin later too: a server that stops has nothing more to tell.
+    /// Ends all watches, also later ones, when the server stops.
     ///
     /// ```
     /// use admit_apiserver::Server;
@@ -181,19 +181,19 @@ impl Server {
         self.inner.ending.send_replace(true);
     }
 
-    /// Becomes true when watches are to end.
+    /// Returns a receiver that becomes true when watches are to end.
     pub(crate) fn ending(&self) -> watch::Receiver<bool> {
         self.inner.ending.subscribe()
     }
 
-    /// Whether requests without credentials are answered.
+    /// Returns whether requests without credentials are answered, as anonymous ones.
     pub(crate) fn answers_anonymous(&self) -> bool {
         self.inner.anonymous
     }
 
-    /// Shows policies and bindings that somebody else decides by, in place of those of the last call, as read-only objects
-    /// that are marked with their files. They change no decision of this server's, but for those of a pair of policy and
-    /// binding of which a client made one.
+    /// Shows policies and bindings that another program enforces, in place of those of the last call, as read-only objects
+    /// that are marked with their files. This server enforces none of them, except for pairs of a policy and a
+    /// binding of which one is a client's.
     pub async fn show_from_files(&self, policies: Vec<FromFile>) {
         self.inner.registry.show_from_files(policies).await;
     }
@@ -224,14 +224,14 @@ impl Server {
     /// Processes all stored objects once, as [`housekeeping`](Self::housekeeping) does whenever there is something to do.
     ///
     /// # Errors
-    /// The first refusal that is not a race with somebody else.
+    /// The first refusal that is not caused by a concurrent change.
     pub async fn sweep(&self) -> Result<(), Refusal> {
         self.inner.registry.sweep().await?;
         self.inner.registry.count_quotas().await;
         Ok(())
     }
 
-    /// The store of objects, which writes past this server change without its knowledge.
+    /// Returns the store of objects. The server does not notice writes that bypass it.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.inner.registry.store
@@ -241,7 +241,7 @@ impl Server {
         &self.inner.registry
     }
 
-    /// Room for connections.
+    /// Returns the limit for connections.
     pub(crate) fn connections(&self) -> &Arc<Places> {
         &self.inner.connections
     }
@@ -254,12 +254,12 @@ impl Server {
         &self.inner.issuer
     }
 
-    /// Verifies `token`, which is to be meant for this server.
+    /// Verifies `token`, which must be meant for this server.
     pub(crate) fn authenticated(&self, token: &str) -> Option<Authenticated> {
         self.recognised(token).filter(|known| self.inner.issuer.is_meant(&known.audiences))
     }
 
-    /// Verifies `token`, whoever it is meant for: one that the server was built with, or one that it issued for an account that
+    /// Verifies `token` for any audience: one that the server was built with, or one that it issued for an account that
     /// still exists.
     pub(crate) fn recognised(&self, token: &str) -> Option<Authenticated> {
         if let Some(identity) = self.inner.tokens.get(token) {
@@ -275,7 +275,7 @@ impl Server {
         })
     }
 
-    /// Whom tokens are for that are for this server.
+    /// Returns the audiences of this server.
     pub(crate) fn audiences(&self) -> &[String] {
         &self.inner.issuer.audiences
     }
@@ -284,12 +284,12 @@ impl Server {
         &self.inner.registry.clock
     }
 
-    /// The readiness of parts of the process.
+    /// Returns the readiness of parts of the process.
     pub(crate) fn parts(&self) -> Vec<(String, bool)> {
         self.inner.parts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The scheduler of changes and long responses.
+    /// Returns the scheduler of changes and long responses.
     pub(crate) fn turns(&self) -> &Turns {
         &self.inner.turns
     }
@@ -306,12 +306,12 @@ impl Server {
         &self.inner.watchers
     }
 
-    /// When the server was made.
+    /// Returns when the server was built.
     pub(crate) fn started(&self) -> Timestamp {
         self.inner.started
     }
 
-    /// The `/metrics` document.
+    /// Returns the `/metrics` document.
     pub(crate) fn metrics(&self) -> String {
         let (open, allowed) = (self.inner.connections.taken(), self.inner.connections.most());
         let changes = self.inner.turns.under_way();
@@ -335,7 +335,7 @@ impl Server {
         )
     }
 
-    /// The `/version` document.
+    /// Returns the `/version` document.
     pub(crate) fn version() -> Value {
         json!({
             "major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36",

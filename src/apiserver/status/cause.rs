@@ -7,7 +7,7 @@ pub(crate) use admit_apimachinery::status::{StatusCause as Cause, shown};
 /// Causes, collected up to a limit, and the number of the others.
 pub(crate) type Causes = Findings<Cause>;
 
-/// The causes by which a `Status` tells of errors in fields.
+/// Converts field errors to causes of a `Status`.
 pub(crate) fn causes(errors: &[FieldError]) -> Causes {
     errors.iter().map(FieldError::cause).collect()
 }

@@ -1,5 +1,5 @@
-//! Refusals, in the form every Kubernetes client understands: a `meta/v1` Status with code, reason, message, details.
-//! The wording is kube-apiserver's; constructors are named after the condition, not after the HTTP code.
+//! Builds refusals in the form every Kubernetes client understands: a `meta/v1` Status with code, reason, message, details.
+//! The messages are kube-apiserver's; constructors are named after the condition, not after the HTTP code.
 
 mod cause;
 mod conflicts;
@@ -50,9 +50,9 @@ pub struct Refusal(Box<Body>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Body {
     status: Status,
-    /// Details in the form that somebody else gave them; they stand in place of the status' own.
+    /// Details that a webhook gave; they replace those of the status.
     given_details: Option<Value>,
-    /// With which a list can be continued nevertheless; empty where it cannot.
+    /// The token with which a list can be continued nevertheless; empty if it cannot.
     continue_token: String,
 }
 
@@ -94,14 +94,14 @@ impl Refusal {
     pub(crate) fn forbidden(info: &ResourceInfo, name: &str, why: &str) -> Self {
         let resource = info.group_resource();
         let message = match name {
-            // Of many objects at once.
+            // For a collection.
             "" => format!("{resource} is forbidden: {why}"),
             name => format!("{resource} {} is forbidden: {why}", go::quote(name)),
         };
         Self::detailed(Reason::Forbidden, message, Self::about(info, name))
     }
 
-    /// 403 about a resource that the user may not even know to exist. The kind in the details is the resource's name.
+    /// Builds a 403 for a resource whose existence the user may not know. The kind in the details is the resource's name.
     #[must_use]
     pub(crate) fn resource_forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
         let resource = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
@@ -120,7 +120,7 @@ impl Refusal {
         Self::detailed(Reason::Forbidden, message, details)
     }
 
-    /// The 403 for creations in a namespace that is being deleted, with the cause that clients look for.
+    /// Builds the 403 for creations in a terminating namespace, with the cause that clients look for.
     #[must_use]
     pub(crate) fn namespace_terminating(info: &ResourceInfo, name: &str, why: &str, namespace: &str) -> Self {
         let mut refusal = Self::forbidden(info, name, why);
@@ -140,8 +140,8 @@ impl Refusal {
         Self::detailed(Reason::NotFound, message, Self::about(info, name))
     }
 
-    /// What is not found by its names where something else looks for it. Upstream's listers name the kind, in lower case, as the
-    /// resource.
+    /// Builds a 404 for an object that the server looks up, not the client. Upstream's listers name the kind, in lower case, as
+    /// the resource.
     #[must_use]
     pub(crate) fn not_listed(group: &str, kind: &str, name: &str) -> Self {
         let full = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
@@ -154,7 +154,7 @@ impl Refusal {
         Self::detailed(Reason::NotFound, format!("{full} {} not found", go::quote(name)), details)
     }
 
-    /// No such resource below a served group and version.
+    /// Builds a 404 for an unknown resource of a served group and version.
     #[must_use]
     pub(crate) fn unknown_path() -> Self {
         Self::generic(Reason::NotFound, "the server could not find the requested resource")
@@ -178,7 +178,7 @@ impl Refusal {
         Self::bare(Reason::NotAcceptable, message)
     }
 
-    /// The 406 of the router of built-in kinds, before it looks for a handler.
+    /// Builds the 406 of the router of built-in kinds, before it looks for a handler.
     #[must_use]
     pub(crate) fn no_representation(available: &[&str]) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
@@ -202,13 +202,13 @@ impl Refusal {
         Self::detailed(Reason::Conflict, message, Self::about(info, name))
     }
 
-    /// Fields that other managers own, each a cause.
+    /// Builds a conflict for fields that other managers own, each a cause.
     #[must_use]
     pub(crate) fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
         Self::detailed(Reason::Conflict, message, StatusDetails { causes, ..StatusDetails::default() })
     }
 
-    /// A precondition of a DELETE that does not hold: this one message names the kind, not the resource.
+    /// Builds a conflict for a failed precondition of a DELETE: only this message names the kind, not the resource.
     #[must_use]
     pub(crate) fn precondition_failed(info: &ResourceInfo, name: &str, why: &str) -> Self {
         let mut refusal = Self::conflict(info, name, why);
@@ -227,13 +227,13 @@ impl Refusal {
         Self::conflict(info, name, why)
     }
 
-    /// A list or watch from a revision that is no longer kept.
+    /// Builds a 410 for a list or watch from a revision that is no longer kept.
     #[must_use]
     pub(crate) fn expired(message: impl Into<String>) -> Self {
         Self::bare(Reason::Expired, message)
     }
 
-    /// The same refusal of a list, with a token that continues it in another state.
+    /// Adds to the refusal of a list a token that continues it in another state.
     #[must_use]
     pub(crate) fn with_continue(mut self, token: String) -> Self {
         self.0.continue_token = token;
@@ -251,7 +251,7 @@ impl Refusal {
         Self::bare(Reason::RequestEntityTooLarge, message)
     }
 
-    /// A revision that this server has not reached yet; clients wait and ask again.
+    /// Builds the refusal of a revision that this server has not reached yet; clients wait and retry.
     #[must_use]
     pub(crate) fn too_large_version(wanted: u64, newest: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {wanted}, current: {newest}");
@@ -265,7 +265,7 @@ impl Refusal {
         Self::detailed(Reason::Timeout, message, details)
     }
 
-    /// A fault of this server's own.
+    /// Builds a 500 for an error of this server.
     #[must_use]
     pub(crate) fn panicked() -> Self {
         let message = "This request caused apiserver to panic. Look in the logs for details.";
@@ -297,13 +297,13 @@ impl Refusal {
         Self::invalid_kind(info.internal_group(), &info.kind, name, causes)
     }
 
-    /// `Widget.example.dev "name" is invalid: …`; an empty kind is printed as Kubernetes prints it, as nothing.
+    /// Builds a 422, `Widget.example.dev "name" is invalid: …`; an empty kind is printed as nothing, as by Kubernetes.
     #[must_use]
     pub(crate) fn invalid_kind(group: &str, kind: &str, name: &str, causes: impl Into<Causes>) -> Self {
         Status::invalid(group, kind, name, causes.into().into_vec()).into()
     }
 
-    /// A patch that cannot be applied; Kubernetes says no more than this.
+    /// Builds the refusal of a patch that cannot be applied; Kubernetes gives no more details.
     #[must_use]
     pub(crate) fn unprocessable() -> Self {
         Self::generic(Reason::Invalid, "the server rejected our request due to an error in our request")
@@ -315,7 +315,7 @@ impl Refusal {
         Self::detailed(Reason::TooManyRequests, message.to_owned(), details)
     }
 
-    /// The same refusal with a cause.
+    /// Adds a cause to the refusal.
     #[must_use]
     pub(crate) fn caused_by(mut self, cause: Cause) -> Self {
         self.0.status.details.get_or_insert_default().causes.push(cause);
@@ -335,7 +335,7 @@ impl Refusal {
         Self::detailed(Reason::InternalError, format!("Internal error occurred: {message}"), details)
     }
 
-    /// An error for which Kubernetes has no reason: code 500 with the bare text.
+    /// Builds a code 500 with the bare text, for errors for which Kubernetes has no reason.
     #[must_use]
     pub(crate) fn unclassified(message: impl Into<String>) -> Self {
         Status { reason: "".into(), ..Status::new(Reason::InternalError, message) }.into()
@@ -346,7 +346,7 @@ impl Refusal {
         Self::bare(Reason::NotImplemented, message)
     }
 
-    /// The refusal of an admission webhook, with the Status that it returned: its code is at least 400, and its
+    /// Builds the refusal of an admission webhook from the Status that it returned: its code is at least 400, and its
     /// message is never empty.
     #[must_use]
     pub(crate) fn denied_by_webhook(webhook: &str, status: Option<&Value>) -> Self {
@@ -373,20 +373,20 @@ impl Refusal {
         }))
     }
 
-    /// About nothing in particular, with details that are empty.
+    /// Builds a refusal without an object, with empty details.
     #[must_use]
     pub(crate) fn generic(reason: Reason, message: impl Into<String>) -> Self {
         Self::detailed(reason, message, StatusDetails::default())
     }
 
-    /// The same refusal, its message beginning with `prefix`.
+    /// Prefixes the message with `prefix`.
     #[must_use]
     pub(crate) fn prefixed(mut self, prefix: &str) -> Self {
         self.0.status.message.insert_str(0, prefix);
         self
     }
 
-    /// The same refusal, its message ending with `suffix`.
+    /// Appends `suffix` to the message.
     #[must_use]
     pub(crate) fn suffixed(mut self, suffix: &str) -> Self {
         self.0.status.message.push_str(suffix);
@@ -408,7 +408,7 @@ impl Refusal {
         &self.0.status.message
     }
 
-    /// The Status document.
+    /// Returns the Status document.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut document = self.0.status.to_value();
@@ -421,7 +421,7 @@ impl Refusal {
         document
     }
 
-    /// The `Status` itself, without details that somebody else gave.
+    /// Returns the `Status`, without details that a webhook gave.
     #[must_use]
     pub(crate) fn into_status(self) -> Status {
         self.0.status
@@ -440,7 +440,7 @@ fn qualified_kind(info: &ResourceInfo) -> String {
     if info.group.is_empty() { info.kind.clone() } else { format!("{}.{}", info.kind, info.group) }
 }
 
-/// The answer to a DELETE that removed the object at once.
+/// Builds the response to a DELETE that removed the object at once.
 #[must_use]
 pub(crate) fn deleted(info: &ResourceInfo, name: &str, uid: &str) -> Value {
     let details = StatusDetails { uid: uid.to_owned(), ..Refusal::about(info, name) };

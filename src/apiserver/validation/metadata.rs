@@ -12,24 +12,24 @@ use crate::object;
 use crate::resources::{ResourceInfo, Scope};
 use crate::status::{Cause, Causes};
 
-/// All annotations of an object together, in bytes.
+/// The size limit of all annotations of an object together, in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 << 10;
 
 /// Finalizers that Kubernetes itself sets, which need no domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
-/// What is wrong with the metadata of an object that is to be created, by the rule for the names of its kind.
+/// Validates the metadata of a new object, with the name rule of its kind.
 pub(crate) fn validate(info: &ResourceInfo, object: &Value) -> Causes {
     let naming = strategy(info).and_then(|strategy| strategy.name);
     whole(info, object, naming.unwrap_or(Naming::Rule(NameRule::Subdomain)))
 }
 
-/// The same of an object that replaces another, whose name only has to fit into a path.
+/// Validates the metadata of a replacing object, whose name must only fit into a path.
 pub(crate) fn validate_replacing(info: &ResourceInfo, object: &Value) -> Causes {
     whole(info, object, Naming::Rule(NameRule::PathSegment))
 }
 
-/// The same of a scale, which names the object that it is the scale of.
+/// Validates the metadata of a Scale, which has the name of its object.
 pub(crate) fn validate_scale(info: &ResourceInfo, scale: &Value) -> Causes {
     let mut causes = whole(info, scale, Naming::Rule(NameRule::Subdomain));
     causes.extend(super::finalizers(scale));
@@ -72,12 +72,12 @@ fn names(naming: Naming, object: &Value) -> Causes {
     causes
 }
 
-/// The errors in the labels, as whole messages.
+/// Returns the errors in the labels, as whole messages.
 pub(crate) fn label_problems(object: &Value) -> Vec<String> {
     texts(&label_pairs(sorted(object, "labels"), "metadata.labels"))
 }
 
-/// The errors in the annotations, as whole messages.
+/// Returns the errors in the annotations, as whole messages.
 pub(crate) fn annotation_problems(object: &Value) -> Vec<String> {
     texts(&annotations(object))
 }
@@ -167,7 +167,7 @@ fn finalizers(object: &Value) -> Causes {
     causes
 }
 
-/// What an update may not change.
+/// Validates that an update keeps immutable metadata.
 pub(crate) fn validate_update(object: &Value, old: &Value) -> Causes {
     let mut causes = Causes::default();
     for field in ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"] {
@@ -199,7 +199,7 @@ pub(crate) fn validate_update(object: &Value, old: &Value) -> Causes {
     causes
 }
 
-/// Warnings about the finalizers that a custom resource gets, sorted; built-in kinds have none.
+/// Returns the warnings about new finalizers of a custom resource, sorted; none for built-in kinds.
 pub(crate) fn finalizer_warnings(info: &ResourceInfo, object: &Value, old: Option<&Value>) -> Vec<String> {
     if info.builtin {
         return Vec::new();
@@ -222,7 +222,7 @@ pub(crate) fn finalizer_warnings(info: &ResourceInfo, object: &Value, old: Optio
     warnings
 }
 
-/// Drops repeated owner references; answers the warning about them.
+/// Removes duplicate owner references; returns the warning about them.
 pub(crate) fn dedup_owners(object: &mut Value) -> Option<String> {
     let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") else { return None };
     let mut seen: IndexSet<Value> = IndexSet::with_capacity(owners.len());

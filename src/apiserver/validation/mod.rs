@@ -1,4 +1,4 @@
-//! Validates built-in objects beyond their types: asks the room of the kind, and looks at finalizers.
+//! Validates built-in objects beyond their types: runs the checks of the kind, and validates finalizers.
 //!
 //! Input: a decoded object with its defaults. Output: the errors, in the order in which Kubernetes finds them.
 //! Metadata, changes of immutable fields and the expressions of policies are checked elsewhere.
@@ -28,13 +28,13 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
     causes
 }
 
-/// How often the kind's own validation of a change looks at the finalizers.
+/// Returns how often the kind's own validation of a change checks the finalizers.
 #[must_use]
 pub(crate) fn times_of_change(info: &ResourceInfo) -> usize {
     usize::from(!has(info, Habit::ChangeOnce)).saturating_add(validated_again(info)).max(1)
 }
 
-/// The finalizers that have no domain although they need one, each so many times.
+/// Returns errors for finalizers that lack a required domain, each so many times.
 #[must_use]
 pub(crate) fn bare_finalizers(info: &ResourceInfo, object: &Value, times: usize) -> Causes {
     let mut causes = Causes::default();
@@ -44,13 +44,13 @@ pub(crate) fn bare_finalizers(info: &ResourceInfo, object: &Value, times: usize)
     causes
 }
 
-/// How often the kind's own validation covers all metadata of a changed object, beside the common validation: every update
-/// is validated as an object and as a change, each of which lists its errors again.
+/// Returns how often a kind's validation repeats that of the metadata of a changed object: an update is validated as an
+/// object and as a change, and both list their errors.
 pub(crate) fn validated_again(info: &ResourceInfo) -> usize {
     if has(info, Habit::ObjectTwice) { 2 } else { usize::from(has(info, Habit::ObjectAgain)) }
 }
 
-/// The checks that upstream makes before the metadata's, and repeats after them.
+/// Runs the checks that upstream makes before those of the metadata, and repeats after them.
 #[must_use]
 pub(crate) fn before_change(info: &ResourceInfo, object: &Value, old: &Value) -> Causes {
     let mut errors = FieldErrors::default();
@@ -60,7 +60,7 @@ pub(crate) fn before_change(info: &ResourceInfo, object: &Value, old: &Value) ->
     errors.into_iter().map(|error| error.cause()).collect()
 }
 
-/// Most groups demand a domain in the names of finalizers; these are validated with the rules for objects of any server.
+/// Returns whether the group requires a domain in the names of finalizers, as most do.
 fn checks_finalizers(info: &ResourceInfo) -> bool {
     const ANY: [&str; 6] = [
         "admissionregistration.k8s.io",

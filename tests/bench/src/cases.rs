@@ -1,15 +1,15 @@
-//! The expressions that are measured, and the documents they run on. Each yields true.
+//! Defines the measured expressions, and the documents they are evaluated on. Each yields true.
 
 use serde_json::{Value, json};
 
-/// An expression and the documents behind its variables.
+/// An expression and the values of its variables.
 #[derive(Debug)]
 pub struct Case {
-    /// How the tables name it.
+    /// The name in reports.
     pub name: &'static str,
     /// The expression.
     pub text: &'static str,
-    /// Variables and what they hold.
+    /// The variables and their values.
     pub documents: Vec<(&'static str, Value)>,
 }
 
@@ -20,17 +20,17 @@ const TRANSITION: &str = "self.phase == oldSelf.phase \
     || (oldSelf.phase == 'Running' && self.phase == 'Succeeded') \
     || (oldSelf.phase == 'Running' && self.phase == 'Failed')";
 
-/// Every container of a Deployment: image, limits, privileges.
+/// Checks every container of a Deployment: image, limits, privileges.
 const CONTAINERS: &str = "object.spec.template.spec.containers.all(c, \
     c.image.startsWith('registry.example.com/') \
     && has(c.resources) && has(c.resources.limits) && 'memory' in c.resources.limits \
     && (!has(c.securityContext) || !has(c.securityContext.privileged) || !c.securityContext.privileged))";
 
-/// Four fields that may not be removed.
+/// Checks that four fields are not removed.
 const KEPT: &str = "(!has(oldSelf.a) || has(self.a)) && (!has(oldSelf.b) || has(self.b)) \
     && (!has(oldSelf.c) || has(self.c)) && (!has(oldSelf.d) || has(self.d))";
 
-/// All cases: (i), (ii), (iii), which have targets, then ten more.
+/// Returns all cases: (i), (ii) and (iii), which have targets, then ten more.
 #[must_use]
 pub fn all() -> Vec<Case> {
     let mut cases = targets();
@@ -38,7 +38,7 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// The three cases with targets.
+/// Returns the three cases with targets.
 #[must_use]
 pub fn targets() -> Vec<Case> {
     let fields = json!({"a": "1", "b": "2", "c": "3", "d": "4"});
@@ -127,7 +127,7 @@ fn named(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "prod", "labels": labels}})
 }
 
-/// A Deployment; with 50 containers its text has 16 kB.
+/// Returns a Deployment; with 50 containers its JSON has 16 kB.
 #[must_use]
 pub fn deployment(containers: usize) -> Value {
     let container = |n: usize| {

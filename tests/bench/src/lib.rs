@@ -1,12 +1,12 @@
-//! What the benchmarks and the exact tests of this package measure: expressions of Kubernetes' kind with their
+//! Defines what the benchmarks and the allocation tests of this package measure: typical Kubernetes expressions with their
 //! documents, and the two engines behind one interface.
 //!
 //! | part | decides |
 //! |---|---|
-//! | [`cases`] | the expressions, and the documents they run on |
+//! | [`cases`] | the expressions, and the documents they are evaluated on |
 //! | [`ours`] | one evaluation by admit-cel, from a `serde_json::Value` or from JSON text |
 //! | [`peer`] | one evaluation by the `cel` crate, from a `serde_json::Value` |
-//! | [`policies`] | policies, a request that they decide, and what they ask of their surroundings |
+//! | [`policies`] | policies, a request that they decide, and their environment |
 //!
 //! `scripts/bench` runs everything and prints the ratios; `cargo test -p bench` counts allocations.
 

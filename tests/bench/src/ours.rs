@@ -1,4 +1,4 @@
-//! One evaluation by admit-cel, from each form in which callers have a document.
+//! Evaluates a case with admit-cel, from each form in which callers have a document.
 
 use admit_cel::{
     Bindings, Env, Evaluation, Mode, Node, Program, ReadLimits, Slot, Type, Value, Version, document,
@@ -15,7 +15,7 @@ pub struct Ours {
     slots: Vec<Slot>,
 }
 
-/// The environment of a case, whose variables have no declared type: as in admission policies.
+/// Returns the environment of a case, whose variables have no declared type, as in admission policies.
 #[must_use]
 pub fn environment(case: &Case) -> Env {
     Env::kubernetes(Version(1, 36), Mode::New)
@@ -27,7 +27,7 @@ impl Ours {
     ///
     /// # Panics
     ///
-    /// When the case does not compile.
+    /// If the case does not compile.
     #[must_use]
     #[expect(clippy::unwrap_used, reason = "a case that does not compile is a mistake of this package")]
     pub fn compile(case: &Case) -> Self {
@@ -37,7 +37,7 @@ impl Ours {
         Self { program, slots }
     }
 
-    /// Documents as values of the variables, from `serde_json` values.
+    /// Converts `serde_json` documents to values of the variables.
     #[must_use]
     pub fn bind<'a>(&'a self, case: &'a Case) -> Bindings<'a> {
         let mut bindings = Bindings::new(&self.program);
@@ -47,7 +47,7 @@ impl Ours {
         bindings
     }
 
-    /// Documents as values of the variables, from JSON text.
+    /// Parses JSON documents to values of the variables.
     ///
     /// # Panics
     ///
@@ -62,12 +62,12 @@ impl Ours {
         bindings
     }
 
-    /// Evaluates under Kubernetes' limits; whether the result is true.
+    /// Evaluates under Kubernetes' limits; returns whether the result is true.
     pub fn eval<'a>(&'a self, arena: &'a Bump, bindings: &Bindings<'a>) -> bool {
         matches!(self.program.eval(bindings, &mut Evaluation::new(arena)), Ok(Value::Bool(true)))
     }
 
-    /// From `serde_json` values to the result, in an arena that is used again.
+    /// Converts `serde_json` values, evaluates and returns the result, in a reused arena.
     pub fn run(&self, arena: &mut Bump, case: &Case) -> bool {
         let result = self.eval(arena, &self.bind(case));
         arena.reset();
@@ -75,7 +75,7 @@ impl Ours {
     }
 }
 
-/// The documents of a case as JSON texts.
+/// Returns the documents of a case as JSON texts.
 #[must_use]
 pub fn texts(case: &Case) -> Vec<Vec<u8>> {
     case.documents.iter().map(|(_, json): &(_, Json)| json.to_string().into_bytes()).collect()

@@ -1,4 +1,4 @@
-//! One evaluation by the `cel` crate.
+//! Evaluates a case with the `cel` crate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::cases::Case;
 /// A parsed case. The crate has no checker and no planner.
 pub struct Peer {
     program: Program,
-    /// Made once: a context of its own for each evaluation would cost twenty times as much as most of them.
+    /// Created once: a context for each evaluation would cost twenty times as much as most evaluations.
     environment: Arc<Env>,
 }
 
@@ -33,7 +33,7 @@ impl Peer {
         Self { program: environment.compile(case.text).unwrap(), environment }
     }
 
-    /// A context that holds the documents, converted from `serde_json` values.
+    /// Returns a context that holds the documents, converted from `serde_json` values.
     ///
     /// # Panics
     ///
@@ -50,13 +50,13 @@ impl Peer {
         context
     }
 
-    /// Evaluates; whether the result is true.
+    /// Evaluates; returns whether the result is true.
     #[must_use]
     pub fn eval(&self, context: &Context<'_, '_>) -> bool {
         matches!(self.program.execute(context), Ok(Value::Bool(true)))
     }
 
-    /// From `serde_json` values to the result.
+    /// Converts `serde_json` values, evaluates and returns the result.
     #[must_use]
     pub fn run(&self, case: &Case) -> bool {
         self.eval(&self.bind(case))

@@ -1,9 +1,9 @@
-//! Policies of the pod-security kind, and a request that all of them look at.
+//! Provides pod security policies, and a request that all of them evaluate.
 
 use admit_policy::{Documents, PolicySet, Request};
 use serde_json::{Value, json};
 
-/// Sixteen rules over the containers of a Pod.
+/// Sixteen rules for the containers of a Pod.
 const RULES: [&str; 16] = [
     "!has(object.spec.hostNetwork) || !object.spec.hostNetwork",
     "!has(object.spec.hostPID) || !object.spec.hostPID",
@@ -29,7 +29,7 @@ const RULES: [&str; 16] = [
     "has(object.metadata.labels) && 'app.kubernetes.io/name' in object.metadata.labels",
 ];
 
-/// `count` policies with a binding each; those after the first sixteen are about other resources.
+/// Returns `count` policies with a binding each; those after the first sixteen match other resources.
 pub fn documents(count: usize) -> impl Iterator<Item = Value> {
     (0..count).flat_map(|n| {
         let resource = if n < RULES.len() { "pods".to_owned() } else { format!("widgets{n}") };
@@ -62,7 +62,7 @@ fn binding(n: usize) -> Value {
     })
 }
 
-/// The set of [`documents`].
+/// Compiles the policy set of [`documents`].
 ///
 /// # Panics
 ///
@@ -77,7 +77,7 @@ pub fn set(count: usize) -> PolicySet {
     builder.finish()
 }
 
-/// What decisions ask of their surroundings: the Namespace of the request.
+/// Returns the environment of decisions: the Namespace of the request.
 #[must_use]
 pub fn host() -> Documents {
     let mut documents = Documents::default();
@@ -86,8 +86,8 @@ pub fn host() -> Documents {
     documents
 }
 
-/// A request to create a Pod of three containers that every policy allows, with `annotations` annotations that none
-/// looks at.
+/// Returns a request to create a Pod of three containers that every policy allows, with `annotations` annotations that no
+/// policy reads.
 ///
 /// # Panics
 ///
@@ -98,7 +98,7 @@ pub fn request(annotations: usize) -> Request<'static> {
     Request::from_value(&asked(annotations)).unwrap()
 }
 
-/// The review of that request, as an API server sends it.
+/// Returns the AdmissionReview of that request, as an API server sends it.
 #[must_use]
 pub fn review(annotations: usize) -> Vec<u8> {
     let review = json!({

@@ -1,4 +1,4 @@
-//! Prints what `cargo bench -p bench` measured last, one line for each case: our time, the peer's, the ratio.
+//! Prints the last results of `cargo bench -p bench`, one line for each case: our time, the peer's, the ratio.
 //!
 //! Reads the files that criterion leaves in the target folder. `-o json` prints an array instead of a table.
 
@@ -10,7 +10,7 @@ use std::{env, fs, io};
 
 use serde_json::{Value, json};
 
-/// Least ratios to the `cel` crate, by group and case.
+/// The minimum ratios to the `cel` crate, by group and case.
 const TARGETS: [(&str, &str, f64); 4] = [
     ("json", "i-transition", 6.0),
     ("json", "ii-containers", 60.0),
@@ -18,7 +18,7 @@ const TARGETS: [(&str, &str, f64); 4] = [
     ("compile", "i-transition", 5.0),
 ];
 
-/// Nanoseconds of one case, by who did it.
+/// The nanoseconds of one case, by engine.
 type Times = BTreeMap<String, f64>;
 
 fn main() -> ExitCode {
@@ -69,10 +69,10 @@ fn note(folder: &Path, cases: &mut BTreeMap<(String, String), Times>) -> Option<
     Some(())
 }
 
-/// The name of who else did it, the time, and how many times ours it is.
+/// Another engine's name, its time, and the ratio to ours.
 type Other<'t> = (&'t str, f64, f64);
 
-/// Our time and the other one.
+/// Returns our time and that of the other engine.
 fn compared(times: &Times) -> Option<(f64, Option<Other<'_>>)> {
     let ours = *times.get("admit")?;
     let other = times.iter().find(|(who, _)| *who != "admit");

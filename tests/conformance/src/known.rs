@@ -1,5 +1,5 @@
-//! Lists of known failures, `<corpus>.txt`: groups divided by blank lines, each a heading `# reason` and case ids, one a
-//! line.
+//! Reads lists of known failures, `<corpus>.txt`: groups divided by blank lines, each a heading `# reason` and case ids,
+//! one a line.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -4,8 +4,8 @@
 //! folder ──corpus──► Folder ──kinds (told by the shape of the rows)──► cases ──run──► checks ──report──► text | JSON
 //! ```
 //!
-//! A corpus is known by what its files hold, never by its name or its cases' names, so that any folder of the same
-//! kind can be run. A new kind of corpus is one module under `kinds` and one line in its table.
+//! The kind of a corpus is recognised by the contents of its files, never by its name or its cases' names, so that any folder
+//! of the same kind can be run. A new kind of corpus is one module under `kinds` and one line in its table.
 
 mod corpus;
 mod kinds;

@@ -1,4 +1,4 @@
-//! Scores: what was asked, what was answered, and the sums.
+//! Scores the outcomes of corpora: expected and actual answers, and the sums.
 
 use std::collections::HashSet;
 use std::fmt;

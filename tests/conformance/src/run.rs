@@ -1,4 +1,4 @@
-//! Runs cases on all processors, each shielded from the others.
+//! Runs cases on all processors; a panic in one does not affect the others.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

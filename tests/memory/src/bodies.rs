@@ -1,14 +1,14 @@
-//! The worst bodies that are known, each of about as many bytes as are asked for.
+//! Generates the worst known request bodies, each of about the requested number of bytes.
 
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use serde_json::{Value, json};
 
-/// A body and the name of what is evil about it.
+/// The name of an attack, and its body.
 pub type Named = (&'static str, String);
 
-/// JSON values that take much more than their bytes.
+/// Returns JSON whose decoded values take far more memory than its bytes.
 #[must_use]
 pub fn json(size: usize) -> Vec<Named> {
     let key = "k".repeat(size / 2);
@@ -30,7 +30,7 @@ pub fn json(size: usize) -> Vec<Named> {
     ]
 }
 
-/// YAML that stands for much more than its bytes.
+/// Returns YAML whose decoded values take far more memory than its bytes.
 #[must_use]
 pub fn yaml(size: usize) -> Vec<Named> {
     let text = "x".repeat(size / 3);
@@ -54,7 +54,7 @@ pub fn yaml(size: usize) -> Vec<Named> {
     ]
 }
 
-/// Policies and definitions that cost more than their bytes, and files that are none.
+/// Returns policies and definitions that are expensive to compile, and invalid files.
 #[must_use]
 pub fn policies(size: usize) -> Vec<Named> {
     let policy = |validations: String| {
@@ -75,13 +75,13 @@ pub fn policies(size: usize) -> Vec<Named> {
     ]
 }
 
-/// A pattern that takes megabytes when it is compiled, like no other of another number; the first is too large by itself.
+/// Returns a distinct regular expression for each number that takes megabytes when compiled; the first exceeds the limit alone.
 fn pattern(number: usize) -> String {
     let times = if number == 0 { 1_000 } else { 63 };
     format!("^[\\pL\\pN]{{1,{times}}}x{number}$")
 }
 
-/// Each with so many patterns, from the one that `first` counts: a policy, a definition, and one with rules.
+/// Returns a policy, a definition, and one with rules, each with so many patterns beginning with number `first`.
 #[must_use]
 pub fn patterns(first: usize, count: usize) -> [(&'static str, Value); 3] {
     let numbers = first..first + count;
@@ -115,7 +115,7 @@ fn patterned(numbers: Range<usize>, property: impl Fn(usize) -> Value) -> Value 
     definition(&json!({"type": "object", "properties": properties}))
 }
 
-/// A definition of objects whose `spec` has this schema.
+/// Returns a definition whose objects' `spec` has this schema.
 #[must_use]
 pub fn definition(spec: &Value) -> Value {
     let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}});
@@ -129,7 +129,7 @@ pub fn definition(spec: &Value) -> Value {
     })
 }
 
-/// A Pod of so many empty containers in protobuf.
+/// Returns a Pod of so many empty containers in protobuf.
 #[must_use]
 pub fn protobuf_pod(containers: usize) -> Vec<u8> {
     let field = |number: u8, bytes: &[u8]| {
@@ -152,7 +152,7 @@ fn varint(mut number: usize, out: &mut Vec<u8>) {
     out.push(u8::try_from(number).unwrap_or_default());
 }
 
-/// `[ITEM,ITEM,…]` of about `size` bytes.
+/// Returns `[ITEM,ITEM,…]` of about `size` bytes.
 #[must_use]
 pub fn list(item: &str, size: usize) -> String {
     let mut text = format!("[{item}");
@@ -165,13 +165,13 @@ pub fn list(item: &str, size: usize) -> String {
     text
 }
 
-/// `{MEMBER,MEMBER,…}` of about `size` bytes.
+/// Returns `{MEMBER,MEMBER,…}` of about `size` bytes.
 fn members(member: &str, size: usize) -> String {
     let list = list(member, size);
     format!("{{{}}}", list.trim_matches(['[', ']']))
 }
 
-/// `{"0":VALUE,"1":VALUE,…}` of about `size` bytes.
+/// Returns `{"0":VALUE,"1":VALUE,…}` of about `size` bytes.
 #[must_use]
 pub fn named(size: usize, value: &str) -> String {
     let mut text = "{\"_\":".to_owned() + value;
@@ -185,7 +185,7 @@ pub fn named(size: usize, value: &str) -> String {
     text
 }
 
-/// `0: 1, 1: 1, …` of about `size` bytes.
+/// Returns `0: 1, 1: 1, …` of about `size` bytes.
 fn pairs(size: usize) -> String {
     let mut text = String::new();
     for number in 0.. {
@@ -197,7 +197,7 @@ fn pairs(size: usize) -> String {
     text
 }
 
-/// Text that is nearly of a language: pieces of it in any order, of about `size` bytes; the same for the same seed.
+/// Returns about `size` bytes of random pieces of a language, which are nearly valid; deterministic for a seed.
 #[must_use]
 pub fn generated(pieces: &[&str], seed: u64, size: usize) -> String {
     let mut state = seed | 1;
@@ -213,7 +213,7 @@ pub fn generated(pieces: &[&str], seed: u64, size: usize) -> String {
     text
 }
 
-/// Pieces of JSON.
+/// The pieces for generated JSON.
 pub const JSON: [&str; 16] = [
     "{",
     "}",
@@ -233,7 +233,7 @@ pub const JSON: [&str; 16] = [
     "\"\\u0000\",",
 ];
 
-/// Pieces of YAML.
+/// The pieces for generated YAML.
 pub const YAML: [&str; 16] = [
     "a: ",
     "- ",

@@ -1,4 +1,4 @@
-//! An API server in process, with one object of several kinds to change.
+//! Runs an API server in process, with one object of several kinds to change.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tower::ServiceExt as _;
 
-/// Ways to change an object: what is sent, and by which method.
+/// The content types of patches.
 pub const PATCHES: [&str; 4] = [
     "application/json-patch+json",
     "application/merge-patch+json",
@@ -28,10 +28,10 @@ pub const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/r
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
 pub const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// A user without the rights of an administrator, and what gives it those that it has.
+/// A user who is not an administrator, and has the rights granted here.
 const TENANT: &str = "tenant";
 
-/// A server, and what runs it.
+/// A server, and the runtime that it runs on.
 pub struct Cluster {
     runtime: Runtime,
     server: Server,
@@ -44,12 +44,12 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// A server with a ConfigMap, a Pod and a custom object, each called `a`, and a user who may write roles and nothing else.
+    /// Starts a server with a ConfigMap, a Pod and a custom object, each named `a`, and a user who may only write roles.
     ///
     /// # Errors
-    /// What keeps it from being made.
+    /// If the server or an object cannot be created.
     pub fn new() -> Result<Self, String> {
-        // Stacks as `admit` gives its threads.
+        // The stack size of threads is that of `admit`.
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(1).thread_stack_size(8 << 20).enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -90,12 +90,12 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Sends a request as an administrator; the code and the body of the answer.
+    /// Sends a request as an administrator; returns the status code and the body.
     pub fn send(&self, method: &str, path: &str, content_type: &str, body: Bytes) -> (u16, Bytes) {
         self.send_as(Identity::admin(), (method, path, content_type), body)
     }
 
-    /// Creates something as the user who may write roles.
+    /// Creates an object as the user who may write roles.
     pub fn tenant_posts(&self, path: &str, body: Bytes) -> (u16, Bytes) {
         self.send_as(Identity::new(TENANT, []), ("POST", path, "application/json"), body)
     }
@@ -118,7 +118,7 @@ impl Cluster {
     }
 }
 
-/// A kind that keeps whatever is sent, with a list whose items have defaults of their own.
+/// Defines a kind that preserves unknown fields, with a list whose items have defaults.
 fn definition() -> Value {
     let defaulted = json!({"type": "string", "default": "d".repeat(2_000)});
     let item = json!({"type": "object", "properties": {"d": defaulted}});

@@ -1,10 +1,10 @@
-//! Definitions whose schemas are large in one way or another.
+//! Generates definitions whose schemas are large in various ways.
 
 use serde_json::{Map, Value, json};
 
 use crate::bodies::definition;
 
-/// Schemas of about so many bytes each, as definitions.
+/// Returns definitions with schemas of about `size` bytes each.
 #[must_use]
 pub fn definitions(size: usize) -> Vec<(&'static str, Value)> {
     let strings = |count: usize, of: Value| -> Map<String, Value> {
@@ -30,7 +30,7 @@ pub fn definitions(size: usize) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// One of so many versions, with the same schema, and one of so many columns.
+/// Returns a definition with so many versions of the same schema, and one with so many printer columns.
 #[must_use]
 pub fn wide(versions: usize, columns: usize) -> Vec<(&'static str, Value)> {
     let properties: Map<String, Value> = (0..300)

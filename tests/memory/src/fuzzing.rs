@@ -1,4 +1,4 @@
-//! What fuzz targets assert.
+//! Implements the assertions of fuzz targets.
 
 use std::sync::LazyLock;
 
@@ -7,19 +7,19 @@ use crate::{allowed, growth};
 
 static CLUSTER: LazyLock<Result<Cluster, String>> = LazyLock::new(Cluster::new);
 
-/// Runs `work`, which is about so many bytes.
+/// Runs `work` on an input of `length` bytes.
 ///
 /// # Panics
-/// When it takes more than they may cost.
+/// If it takes more memory than allowed.
 pub fn within(length: usize, work: impl FnOnce()) {
     let (grown, ()) = growth(work);
     assert!(grown <= allowed(length), "{length} bytes took {grown}");
 }
 
-/// Sends `bytes` to a server that keeps nothing of it.
+/// Sends `bytes` to a server as a dry run.
 ///
 /// # Panics
-/// When it takes more than they may cost, or there is no server.
+/// If it takes more memory than allowed, or there is no server.
 pub fn sent(method: &str, path: &str, content_type: &str, bytes: &[u8]) {
     let path = format!("{path}?dryRun=All&fieldManager=m&force=true");
     assert!(CLUSTER.is_ok(), "{:?}", CLUSTER.as_ref().err());

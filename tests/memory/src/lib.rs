@@ -1,18 +1,17 @@
-//! What bytes from outside may cost: no request and no file of N bytes makes a reader or a server grow by more than
+//! Bounds the memory that input may cost: no request and no file of N bytes makes a reader or a server grow by more than
 //! 64 MiB + 20 × N.
 //!
 //! | part | decides |
 //! |---|---|
-//! | [`growth`] | how much more memory something took at its peak, on all threads |
+//! | [`growth`] | the peak memory growth of some work, on all threads |
 //! | [`readers`] | what reads bytes: reviews, JSON, YAML, policies |
 //! | [`cluster`] | an API server in process, with objects to change |
-//! | [`bodies`] | the worst that is known for each, of any size, and generated text |
-//! | [`definitions`] | definitions that are large in one way or another |
-//! | [`objects`] | objects of very many parts, which a server stores |
+//! | [`bodies`] | the worst known input for each, of any size, and generated text |
+//! | [`definitions`] | definitions that are large in various ways |
+//! | [`objects`] | objects of very many parts that a server stores |
+//! | [`fuzzing`] | the assertions of the targets `memory_*` of `tests/fuzz` |
 //!
-//! | [`fuzzing`] | what the targets `memory_*` of `tests/fuzz` assert of any bytes |
-//!
-//! `tests/` holds the short form, of which the gate has the time.
+//! `tests/` holds a short form that fits in the time of the gate.
 
 pub mod bodies;
 pub mod cluster;
@@ -26,26 +25,26 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// What anything may take, however few bytes came.
+/// The bytes of memory that any input may take.
 pub const FREE: usize = 64 << 20;
 
-/// What it may take for each byte.
+/// The bytes of memory for each byte of input.
 pub const PER_BYTE: usize = 20;
 
-/// What `length` bytes may cost.
+/// Returns the memory that an input of `length` bytes may take.
 #[must_use]
 pub const fn allowed(length: usize) -> usize {
     FREE + PER_BYTE * length
 }
 
-/// By how much the memory of the process has grown when `work` is done. Nothing else may run beside it.
+/// Runs `work`; returns the growth of the process's memory afterwards, and the result. Nothing else may run meanwhile.
 pub fn held<T>(work: impl FnOnce() -> T) -> (usize, T) {
     let before = MEMORY.current_usage();
     let result = work();
     (MEMORY.current_usage().saturating_sub(before), result)
 }
 
-/// By how much the memory of the process grew at its peak while `work` ran. Nothing else may run beside it.
+/// Runs `work`; returns the peak growth of the process's memory, and the result. Nothing else may run meanwhile.
 pub fn growth<T>(work: impl FnOnce() -> T) -> (usize, T) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();

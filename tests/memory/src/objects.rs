@@ -1,10 +1,10 @@
-//! Objects of very many small parts: what a server stores whole, and what small patches are sent to afterwards.
+//! Generates objects of very many small parts, which a server stores and small patches then change.
 
 use serde_json::{Value, json};
 
 use crate::cluster::{CONFIG_MAPS, PODS, ROLES, THINGS};
 
-/// A new object, by what it has many of.
+/// A generator of objects with many parts of one sort.
 #[derive(Debug)]
 pub struct Large {
     pub name: &'static str,
@@ -21,7 +21,7 @@ fn of(api_version: &str, kind: &str) -> Value {
     json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "large"}})
 }
 
-/// A ConfigMap with so many owners.
+/// Returns a ConfigMap with `count` owners.
 #[must_use]
 pub fn owned(count: usize) -> Value {
     let owner = |n| json!({"apiVersion": "v1", "kind": "Pod", "name": "n", "uid": format!("{n:06}")});
@@ -30,7 +30,7 @@ pub fn owned(count: usize) -> Value {
     object
 }
 
-/// A Role of so many rules.
+/// Returns a Role of `count` rules.
 #[must_use]
 pub fn role(count: usize) -> Value {
     let rule = |n| json!({"verbs": ["get"], "apiGroups": [""], "resources": [format!("r{n}")]});
@@ -39,12 +39,12 @@ pub fn role(count: usize) -> Value {
     object
 }
 
-/// A Pod of one container with so many variables.
+/// Returns a Pod of one container with `count` environment variables.
 #[must_use]
 pub fn variables(count: usize) -> Value {
     let env = many(count, |n| json!({"name": format!("E{n}"), "value": "v"}));
     let mut object = of("v1", "Pod");
-    // With the account that it has anyhow and without its token, it can be sent again as it is.
+    // With the default account and without a token volume, the object can be sent again unchanged.
     object["spec"] = json!({
         "serviceAccountName": "default", "automountServiceAccountToken": false,
         "containers": [{"name": "c", "image": "i:1", "env": env}],
@@ -52,7 +52,7 @@ pub fn variables(count: usize) -> Value {
     object
 }
 
-/// A ConfigMap with so many finalizers.
+/// Returns a ConfigMap with `count` finalizers.
 #[must_use]
 pub fn finalizers(count: usize) -> Value {
     let mut object = of("v1", "ConfigMap");
@@ -60,7 +60,7 @@ pub fn finalizers(count: usize) -> Value {
     object
 }
 
-/// A custom object of so many small items.
+/// Returns a custom object of `count` small items.
 #[must_use]
 pub fn items(count: usize) -> Value {
     let item = |n| json!({"name": format!("item-{n}"), "address": "10.20.30.40/32", "ports": [8080], "note": "of a fleet"});
@@ -69,7 +69,7 @@ pub fn items(count: usize) -> Value {
     object
 }
 
-/// A custom object with so many members, each of which has a manager.
+/// Returns a custom object with `count` members, each owned by a field manager.
 #[must_use]
 pub fn members(count: usize) -> Value {
     let mut object = of("example.com/v1", "Thing");
@@ -78,7 +78,7 @@ pub fn members(count: usize) -> Value {
     object
 }
 
-/// A custom object of so many small maps, which have one member more than a table of theirs has room for.
+/// Returns a custom object of `count` small maps, each with one member more than a hash table of half its size has room for.
 #[must_use]
 pub fn maps(count: usize) -> Value {
     let item =
@@ -88,8 +88,8 @@ pub fn maps(count: usize) -> Value {
     object
 }
 
-/// Almost as many parts of each as an object may have that is taken, which is not for their bytes: a tenth more weighs too
-/// much.
+/// Returns objects with almost as many parts as are accepted, which is limited by their weight instead of their bytes: a
+/// tenth more is refused.
 #[must_use]
 pub fn all() -> Vec<Large> {
     vec![

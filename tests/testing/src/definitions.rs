@@ -1,11 +1,11 @@
-//! Definitions of kinds that tests speak about.
+//! Builds definitions of custom kinds for tests.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// The definition of a kind with one version, `v1`, whose objects have this schema. `name` is the plural and the group,
-/// `scope` `Namespaced` or `Cluster`.
+/// Returns the definition of a kind with one version, `v1`, whose objects have this schema. `name` is `PLURAL.GROUP`,
+/// `scope` is `Namespaced` or `Cluster`.
 ///
 /// ```
 /// let schema = serde_json::json!({"type": "object"});
@@ -27,7 +27,7 @@ pub fn definition(name: &str, kind: &str, scope: &str, schema: &Value) -> Value 
     })
 }
 
-/// The text of a definition as [`definition`] makes it, whose schema has these properties: lines of YAML, which are indented here.
+/// Returns a definition as [`definition`] builds it as YAML; the properties of its schema are lines of YAML, indented here.
 ///
 /// ```
 /// let text = testing::definition_text("things.example.com", "Thing", "Cluster", "spec: {type: object}");
@@ -62,7 +62,7 @@ spec:
     text
 }
 
-/// The definition `shops.example.com`, as [`definition_text`] writes it.
+/// Returns the definition `shops.example.com`, as [`definition_text`] writes it.
 ///
 /// ```
 /// let text = testing::shops("spec: {type: object}");

@@ -1,5 +1,5 @@
-//! What tests of every package share: recorded answers of the reference, how a test that cannot run says so, free ports,
-//! the text of a public API, and definitions of kinds.
+//! Provides what the tests of all packages share: recorded answers of the reference, reports of skipped tests, free ports,
+//! the public API as text, and definitions of kinds.
 
 pub mod api;
 mod definitions;

@@ -1,14 +1,14 @@
-//! Ports for servers that are told theirs instead of taking a free one.
+//! Finds free ports for servers that cannot choose one themselves.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Below every port that Linux gives by itself (`ip_local_port_range` begins at 32768): to a connection that goes out, or to a
-/// server that asks for any port. A port from there may be somebody's before the server that was told it listens.
+/// The range, below all ephemeral ports of Linux (`ip_local_port_range` begins at 32768): an ephemeral port may be taken by
+/// an outgoing connection or another server before the server listens on it.
 const PORTS: Range<u16> = 12_000..32_000;
-/// How many ports one test program has for itself: the first is held for as long as it runs, which tells the other programs.
+/// The number of ports of one test program: it keeps the first one bound while it runs, which reserves the block.
 const BLOCK: u16 = 100;
 
 struct Block {
@@ -17,8 +17,8 @@ struct Block {
     next: AtomicU16,
 }
 
-/// A port of 127.0.0.1 that nobody listens on, and that nobody else is told of: the same again after 99 others. Nothing where servers
-/// listen on all of them, or 200 programs run.
+/// Returns a free port of 127.0.0.1 that no other caller gets; ports repeat after 99 calls. None if all of them
+/// are in use, or 200 programs run.
 #[must_use]
 pub fn free_port() -> Option<u16> {
     static OURS: OnceLock<Option<Block>> = OnceLock::new();

@@ -1,7 +1,7 @@
-//! Answers that a real kube-apiserver gave, as corpora: folders of rows.
+//! Finds recorded answers of a real kube-apiserver, as corpora: folders of rows.
 //!
-//! Those that were recorded for this project are in `tests/recorded`, one archive each, so that a clone tests itself.
-//! Those whose questions others wrote are beside the project, or where `ADMIT_SHARED` says, and may be absent. A corpus
+//! Those that were recorded for this project are in `tests/recorded`, one archive each, so that a clone can be tested.
+//! Those whose questions come from others are beside the project, or in the folder `ADMIT_SHARED`, and may be absent. A corpus
 //! that is in both places is read beside the project, where it may be newer.
 
 use std::collections::BTreeMap;
@@ -28,10 +28,10 @@ pub struct Corpus {
     pub folder: PathBuf,
 }
 
-/// All that are at hand, in order of name.
+/// Returns all available corpora by name.
 ///
 /// # Errors
-/// When an archive cannot be unpacked.
+/// If an archive cannot be unpacked.
 pub fn corpora() -> io::Result<Vec<Corpus>> {
     let mut found = BTreeMap::new();
     for path in entries(&archives())? {
@@ -53,13 +53,13 @@ pub fn corpora() -> io::Result<Vec<Corpus>> {
     found.into_iter().map(corpus).collect()
 }
 
-/// The folder of one; `None` where it is one of others and not there, which is said.
+/// Returns the folder of a corpus; `None`, reported as a skipped test, if it is one of others and absent.
 ///
 /// # Errors
-/// When there is none of this name in `tests/recorded` either, or it cannot be unpacked.
+/// If `tests/recorded` has none of this name either, or it cannot be unpacked.
 ///
 /// # Panics
-/// As [`skip`].
+/// Like [`skip`].
 pub fn corpus(name: &str) -> io::Result<Option<PathBuf>> {
     let beside = beside().join(name);
     if beside.is_dir() {
@@ -75,10 +75,10 @@ pub fn corpus(name: &str) -> io::Result<Option<PathBuf>> {
     unpacked(name).map(Some)
 }
 
-/// The text of a file of a corpus, which may be packed (`.gz`).
+/// Reads a file of a corpus, which may be compressed (`.gz`).
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn recorded_text(path: &Path) -> io::Result<String> {
     if path.extension().is_some_and(|ending| ending == "gz") {
         return io::read_to_string(GzDecoder::new(File::open(path)?));
@@ -108,7 +108,7 @@ fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Unpacks an archive into the target folder, once for each content.
 fn unpacked(name: &str) -> io::Result<PathBuf> {
-    // Tests of one process unpack one after the other.
+    // Only one test of a process unpacks at a time.
     static UNPACKING: Mutex<()> = Mutex::new(());
     let _alone = UNPACKING.lock();
     let archive = archives().join(format!("{name}{ENDING}"));
@@ -121,7 +121,7 @@ fn unpacked(name: &str) -> io::Result<PathBuf> {
         return Ok(folder);
     }
     fs::create_dir_all(&recorded)?;
-    // Another process may do the same: whoever renames first has done it.
+    // Another process may do the same: the first to rename wins.
     let working = tempfile::tempdir_in(&recorded)?;
     Archive::new(GzDecoder::new(File::open(&archive)?))
         .unpack(working.path())
@@ -133,7 +133,7 @@ fn unpacked(name: &str) -> io::Result<PathBuf> {
     }
 }
 
-/// Cargo's target folder, where this program is; else the folder of temporary files.
+/// Returns Cargo's target folder, which holds this program, or else the folder of temporary files.
 fn target() -> PathBuf {
     let program = env::current_exe().unwrap_or_default();
     let target = program.ancestors().find(|folder| folder.join("CACHEDIR.TAG").is_file());

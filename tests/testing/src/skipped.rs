@@ -1,13 +1,13 @@
-//! Tests that need what a machine may lack.
+//! Reports tests that are skipped because the machine lacks something.
 
 use std::env;
 use std::io::Write as _;
 use std::thread;
 
-/// What a test needs and a machine may lack; each is a word of `ADMIT_REQUIRE`.
+/// A requirement of a test that a machine may lack; each is a word of `ADMIT_REQUIRE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Recorded answers that others wrote, beside the project.
+    /// Recorded answers of others, beside the project.
     Corpora,
     /// The real kubectl.
     Kubectl,
@@ -17,13 +17,13 @@ pub enum Need {
     Apiserver,
     /// A real kube-controller-manager and kube-scheduler.
     ControllerManager,
-    /// OpenSSH's server, in a mount namespace of its own.
+    /// OpenSSH's server, in its own mount namespace.
     Sshd,
-    /// A PostgreSQL that may be started.
+    /// A PostgreSQL that can be started.
     Postgres,
-    /// A Chromium, to look at pages as their readers do.
+    /// A Chromium, to render pages.
     Chromium,
-    /// The program that drives it.
+    /// The WebDriver server for Chromium.
     Chromedriver,
     /// The solver z3.
     Z3,
@@ -66,10 +66,10 @@ impl Need {
         }
     }
 
-    /// Whether `required`, words with commas between them, names it.
+    /// Returns whether `required`, words separated by commas, names it.
     ///
     /// # Panics
-    /// Where a word names nothing: a requirement that is misspelt would hold nothing.
+    /// If a word is unknown: a misspelt requirement would require nothing.
     fn is_among(self, required: &str) -> bool {
         let words = required.split(',').map(str::trim).filter(|word| !word.is_empty());
         let mut asked = false;
@@ -86,13 +86,13 @@ impl Need {
     }
 }
 
-/// The word for every need.
+/// The word for all requirements.
 const ALL: &str = "all";
 
-/// Says that the test of this thread did not run, past the harness, which keeps to itself what a test that passes prints.
+/// Reports that the test of this thread did not run, bypassing the harness, which hides the output of passing tests.
 ///
 /// # Panics
-/// Where `ADMIT_REQUIRE`, words with commas between them, names `need` or `all` (what must be there is not), or nothing known.
+/// If `ADMIT_REQUIRE`, words separated by commas, names `need` or `all` (it must not be missing), or an unknown word.
 pub fn skip(need: Need, reason: &str) {
     let required = env::var("ADMIT_REQUIRE").unwrap_or_default();
     let asked = need.is_among(&required);

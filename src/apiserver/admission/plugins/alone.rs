@@ -1,5 +1,5 @@
-//! What a plugin goes by where there is no cluster, only some of its objects. One that looks something up acts where that is given;
-//! where an object names another that is not given, that one is taken as being there, and is told.
+//! Decides whether a plugin runs where there is no cluster, only some of its objects. A plugin that looks something up runs only
+//! where that is given; an object that is named but not given is assumed to exist, and the assumption is reported.
 
 use admit_apimachinery::go;
 
@@ -10,22 +10,22 @@ use crate::admission::review::Operation;
 /// How a plugin acts without a cluster.
 #[derive(Clone, Copy)]
 pub(in crate::admission) enum Alone {
-    /// By the object, and by what is given.
+    /// Runs on the object and the given objects.
     Acts,
-    /// It looks nothing up and changes every object of a kind alike: where it is asked for by name.
+    /// Runs only if enabled by name: it looks nothing up and changes every object of a kind alike.
     WhereAsked,
-    /// Never: it asks an authorizer, a backend or the clock, or writes, and nobody of these is here.
+    /// Never runs: it needs an authorizer, a backend or the clock, or writes objects.
     Never,
-    /// As this says of the request.
+    /// Runs if this function says so for the request.
     By(fn(&Request<'_>) -> Turn),
 }
 
-/// What a plugin does about a request.
+/// Says how a plugin treats one request without a cluster.
 pub(in crate::admission) enum Turn {
     Acts,
-    /// It has nothing to go by.
+    /// The plugin is not run: what it needs is not given.
     Passes,
-    /// It would look up something that is not given: `PriorityClass "high"`.
+    /// The plugin is not run, as it would look up an object that is not given: `PriorityClass "high"`.
     Assumes(String),
 }
 
@@ -34,7 +34,7 @@ impl Turn {
         if acts { Self::Acts } else { Self::Passes }
     }
 
-    /// What is named has to be there; a request that names nothing goes on.
+    /// Requires that the named object is given; a request that names none goes on.
     pub(super) fn named(request: &Request<'_>, plural: &str, namespace: &str, name: &str) -> Self {
         if name.is_empty() || request.stored(plural, namespace, name).is_some() {
             return Self::Acts;
@@ -47,12 +47,12 @@ impl Turn {
     }
 }
 
-/// Where the Namespace of the request is given.
+/// Runs the plugin if the Namespace of the request is given.
 pub(super) fn known_namespace(request: &Request<'_>) -> Turn {
     Turn::acts_if(request.stored("namespaces", "", request.namespace()).is_some())
 }
 
-/// Of pods that are resized, where their node is given.
+/// Runs the plugin for pod resizes whose node is given.
 pub(super) fn known_node(request: &Request<'_>) -> Turn {
     if !request.is(Operation::Update, ("", "pods", "resize")) {
         return Turn::Passes;

@@ -1,4 +1,5 @@
-//! `AlwaysAdmit` and `AlwaysDeny`: everything, and nothing, may be written. Off by default, and deprecated upstream.
+//! Implements `AlwaysAdmit`, which admits every write, and `AlwaysDeny`, which refuses every write. Off by default, deprecated
+//! upstream.
 
 use super::alone::Alone;
 use super::{Plugin, Request};

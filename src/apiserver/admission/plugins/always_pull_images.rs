@@ -1,4 +1,4 @@
-//! `AlwaysPullImages`: whoever runs an image shows that they may pull it. Off by default.
+//! Implements `AlwaysPullImages`: sets `imagePullPolicy: Always`, so that only users with registry access run an image. Off by default.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Sets the policy of each item of the list; of volumes it is that of their image.
+/// Sets the pull policy of each meant item of the list; for volumes, that of their image source.
 fn set(pod: &mut Value, list: &str, field: &str, is_meant: fn(&Value) -> bool) {
     let items = pod.pointer_mut(list).and_then(Value::as_array_mut);
     for item in items.into_iter().flatten().filter(|item| is_meant(item)) {
@@ -37,7 +37,7 @@ fn set(pod: &mut Value, list: &str, field: &str, is_meant: fn(&Value) -> bool) {
     }
 }
 
-/// Others may have changed the policies since they were set.
+/// Checks the policies again, as later plugins and webhooks may have changed them.
 fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     if !has_new_images(request) {
         return Ok(());
@@ -56,7 +56,7 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether it is a pod that is made, or one that gets an image that it had in no container.
+/// Returns true for a new pod, and for an update that adds an image no container of the pod had.
 fn has_new_images(request: &Request<'_>) -> bool {
     if request.creates("", "pods") {
         return true;

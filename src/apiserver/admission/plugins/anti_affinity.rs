@@ -1,4 +1,4 @@
-//! `LimitPodHardAntiAffinityTopology`: pods may keep others off their node, and off nothing larger. Off by default.
+//! Implements `LimitPodHardAntiAffinityTopology`: required pod anti-affinity may only use the hostname topology. Off by default.
 
 use super::alone::Alone;
 use super::pods::{items, text};

@@ -1,6 +1,6 @@
-//! `NamespaceAutoProvision`: what is made in a namespace that is not there makes the namespace. Off by default.
+//! Implements `NamespaceAutoProvision`: creates the namespace of a new object if it does not exist. Off by default.
 //!
-//! The server makes it as itself, by way of all plugins and policies, and it stays whatever becomes of the object. A dry run makes
+//! The server creates it as itself, through all plugins and policies; it stays even if the object is refused. A dry run creates
 //! none. Read from plugin/pkg/admission/namespace/autoprovision of releases before 1.36; no recorded answers of 1.36 are at hand.
 
 use futures::future::BoxFuture;

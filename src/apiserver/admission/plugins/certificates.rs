@@ -1,6 +1,6 @@
-//! `CertificateApproval`, `CertificateSigning`, `ClusterTrustBundleAttest` and `CertificateSubjectRestriction`: who may
-//! approve and sign requests for certificates, and say whom a signer's are trusted by; and that nobody gets into the group
-//! of those who may do everything by one.
+//! Implements `CertificateApproval`, `CertificateSigning` and `ClusterTrustBundleAttest`, which check permission on the
+//! signer, and `CertificateSubjectRestriction`, which refuses requests for client certificates of the group
+//! `system:masters`.
 
 use admit_apimachinery::go;
 use admit_policy::AccessAttributes;
@@ -49,14 +49,14 @@ pub(super) const SUBJECT: Plugin = Plugin {
 
 const GROUP: &str = "certificates.k8s.io";
 const REQUESTS: &str = "certificatesigningrequests";
-/// The signer whose certificates the API server takes for its users.
+/// The signer of certificates that authenticate clients of the API server.
 const CLIENTS: &str = "kubernetes.io/kube-apiserver-client";
 
 fn validate_approval(request: &Request<'_>) -> Result<(), Refusal> {
     if !request.is(Operation::Update, (GROUP, REQUESTS, "approval")) {
         return Ok(());
     }
-    // That of the new object: who approves could change the signer at the same time.
+    // The signer of the new object: an approver could change it in the same request.
     let signer = text(request.object(), "/spec/signerName");
     if may(request, "approve", signer) {
         return Ok(());
@@ -96,7 +96,7 @@ fn validate_attest(request: &Request<'_>) -> Result<(), Refusal> {
     Err(request.forbidden(&format!("user not permitted to attest for signerName {}", go::quote(signer))))
 }
 
-/// Whether the change is one of owners and finalizers, which collectors of garbage make.
+/// Returns true if only owners and finalizers change, as garbage collectors do.
 fn is_for_collectors_only(request: &Request<'_>) -> bool {
     let rest = |object: &Value| {
         let mut rest = object.clone();
@@ -108,7 +108,7 @@ fn is_for_collectors_only(request: &Request<'_>) -> bool {
     rest(request.object()) == rest(request.old())
 }
 
-/// Whether the user may do it for the signer, or for all signers of its domain.
+/// Returns whether the user has the verb on the signer, or on all signers of its domain.
 fn may(request: &Request<'_>, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
     let user = request.review.call.identity.to_user();
@@ -132,7 +132,7 @@ fn validate_subject(request: &Request<'_>) -> Result<(), Refusal> {
     if !request.creates(GROUP, REQUESTS) || text(request.object(), "/spec/signerName") != CLIENTS {
         return Ok(());
     }
-    // What is no request of a certificate has been refused as invalid.
+    // What is not a certificate request has been refused as invalid.
     if is_for_masters(text(request.object(), "/spec/request")) == Some(true) {
         let why = format!("use of {CLIENTS} signer with {MASTERS} group is not allowed");
         return Err(request.forbidden(&why));
@@ -140,7 +140,7 @@ fn validate_subject(request: &Request<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the subject of the request is of the group of those who may do everything.
+/// Returns whether the subject's organizations contain `system:masters`; None if the request cannot be decoded.
 fn is_for_masters(encoded: &str) -> Option<bool> {
     let pem = STANDARD.decode(encoded).ok()?;
     let block = Pem::iter_from_buffer(&pem).flatten().find(|block| block.label == "CERTIFICATE REQUEST")?;

@@ -1,4 +1,4 @@
-//! `PersistentVolumeClaimResize`: claims grow only where their class lets them.
+//! Implements `PersistentVolumeClaimResize`: a claim may grow only if its storage class allows expansion.
 
 use serde_json::Value;
 
@@ -49,14 +49,14 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     ))
 }
 
-/// The class of a claim, which an annotation names before the field does.
+/// Returns the storage class of a claim; the annotation takes precedence over the field.
 fn class_of(claim: &Value) -> &str {
     let annotation = "volume.beta.kubernetes.io/storage-class";
     let named = object::meta_map(claim, "annotations").find(|(key, _)| *key == annotation);
     named.map_or_else(|| text(claim, "/spec/storageClassName"), |(_, class)| class)
 }
 
-/// Manifests say neither whether a claim is bound nor, most of the time, by which class.
+/// Without a cluster the plugin needs the claim to be bound and of a known class, which manifests rarely say.
 fn alone(request: &Request<'_>) -> Turn {
     if !request.updates("", "persistentvolumeclaims") || text(request.old(), "/status/phase").is_empty() {
         return Turn::Passes;

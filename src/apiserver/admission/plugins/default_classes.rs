@@ -1,4 +1,4 @@
-//! `DefaultStorageClass` and `DefaultIngressClass`: who names no class gets the one that is marked as the default.
+//! Implements `DefaultStorageClass` and `DefaultIngressClass`: set the default class on an object that names none.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ pub(super) const STORAGE: Plugin =
 pub(super) const INGRESS: Plugin =
     Plugin { name: "DefaultIngressClass", mutate: Some(admit_ingress), validate: None, alone: Alone::Acts };
 
-/// Objects named a class by annotations before they had fields for it.
+/// The annotations that named a class before there were fields for it.
 const CLASS_OF_CLAIM: &str = "volume.beta.kubernetes.io/storage-class";
 const CLASS_OF_INGRESS: &str = "kubernetes.io/ingress.class";
-/// The annotations of a default class.
+/// The annotations that mark a class as the default.
 const DEFAULT_STORAGE: [&str; 2] =
     ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
 const DEFAULT_INGRESS: [&str; 1] = ["ingressclass.kubernetes.io/is-default-class"];
@@ -57,7 +57,7 @@ fn fill(
     Ok(())
 }
 
-/// The class that is marked; of several the newest, and the first by name of those.
+/// Returns the class that is marked as the default; of several the newest, and of equally new ones the first by name.
 fn default_of(classes: Vec<Arc<Value>>, marks: &[&str]) -> Option<Arc<Value>> {
     let is_marked = |class: &Arc<Value>| {
         object::meta_map(class, "annotations").any(|(key, value)| marks.contains(&key) && value == "true")

@@ -1,4 +1,4 @@
-//! `DefaultTolerationSeconds`: pods stay for five minutes on a node that is not ready or cannot be reached.
+//! Implements `DefaultTolerationSeconds`: pods tolerate a node that is not ready or unreachable for five minutes.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `EventRateLimit`: so many events are taken of the whole server, of a namespace, of a user, and of a source about an object. Off by
+//! Implements `EventRateLimit`: limits the rate of events per server, namespace, user, and source and object. Off by
 //! default; the [settings](super::settings) give the limits.
 //!
 //! Read from plugin/pkg/admission/eventratelimit of releases before 1.36; no recorded answers of 1.36 are at hand.
@@ -15,14 +15,14 @@ use crate::status::Refusal;
 pub(super) const PLUGIN: Plugin =
     Plugin { name: "EventRateLimit", mutate: None, validate: Some(validate), alone: Alone::Never };
 
-/// Events of `events.k8s.io` are not counted, as upstream, which looks at the kind that is sent.
+/// Takes a token for each limit. Events of `events.k8s.io` are not counted, as upstream, which checks the kind that is sent.
 fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     if !request.creates("", "events") && !request.updates("", "events") {
         return Ok(());
     }
     let now = Instant::now();
     let mut refusal = None;
-    // Each limit counts what the others refuse, and the last one that refuses is told.
+    // Each limit also counts events that others refuse, and the last limit that refuses is reported.
     for (kind, buckets) in &request.live.events {
         let key = key(request, *kind);
         if !buckets.take(&key, now) {
@@ -33,7 +33,7 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     refusal.map_or(Ok(()), |why| Err(Status::new(Reason::TooManyRequests, why).into()))
 }
 
-/// Whose limit it is.
+/// Returns the key of the bucket that the request takes from.
 fn key(request: &Request<'_>, kind: LimitKind) -> String {
     match kind {
         LimitKind::Server => String::new(),

@@ -1,4 +1,4 @@
-//! `ExtendedResourceToleration`: pods that ask for somebody's resource go where it is kept for them. Off by default.
+//! Implements `ExtendedResourceToleration`: a pod that requests an extended resource tolerates the taint of that name. Off by default.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether they tolerate the same, if perhaps for another time.
+/// Returns whether both tolerate the same taint, ignoring `tolerationSeconds`.
 fn is_same(one: &Value, other: &Value) -> bool {
     ["key", "effect", "operator", "value"].into_iter().all(|field| {
         let text =

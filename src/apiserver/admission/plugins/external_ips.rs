@@ -1,4 +1,4 @@
-//! `DenyServiceExternalIPs`: Services keep the external addresses that they have and get no others. Off by default.
+//! Implements `DenyServiceExternalIPs`: Services keep the external IPs that they have and get no new ones. Off by default.
 
 use serde_json::Value;
 

@@ -1,10 +1,10 @@
-//! `ImagePolicyWebhook`: a backend says of each pod whether its images may run. Off by default; the [settings](super::settings) say who is
-//! asked, and how long an answer holds.
+//! Implements `ImagePolicyWebhook`: asks a backend for each pod whether its images may run. Off by default; the
+//! [settings](super::settings) name the backend and how long its answers are cached.
 //!
-//! The question is an `imagepolicy.k8s.io/v1alpha1` `ImageReview`, with the annotations of the pod whose names hold
-//! `.image-policy.k8s.io/`. Five attempts are made where an answer tells of a passing fault. Two things are other than
-//! upstream: pauses between attempts are not varied at random, and a pod that is let in although nobody could be asked is told
-//! of in the audit log, and gets no annotation `alpha.image-policy.k8s.io/failed-open` of its own.
+//! The request is an `imagepolicy.k8s.io/v1alpha1` `ImageReview`, with the pod's annotations whose names contain
+//! `.image-policy.k8s.io/`. Transient failures are retried, five attempts in all. Two things differ from upstream: the pauses
+//! between attempts have no random jitter, and a pod that is admitted although the backend did not answer is recorded in the
+//! audit log only, without the pod annotation `alpha.image-policy.k8s.io/failed-open`.
 //!
 //! Read from plugin/pkg/admission/imagepolicy of releases before 1.36; no recorded answers of 1.36 are at hand.
 
@@ -29,7 +29,7 @@ const API: &str = "imagepolicy.k8s.io/v1alpha1";
 const KIND: &str = "ImageReview";
 const CONCERNED: &str = ".image-policy.k8s.io/";
 const AUDITED: &str = "imagepolicywebhook.image-policy.k8s.io/";
-/// Attempts, and by how much the pause before each is longer than the one before.
+/// The number of attempts, and the factor by which each pause is longer than the one before.
 const ATTEMPTS: u32 = 5;
 const LONGER: f64 = 1.5;
 
@@ -67,7 +67,7 @@ fn ask<'r>(request: &'r Request<'_>) -> BoxFuture<'r, Result<(), Refusal>> {
     })
 }
 
-/// What is asked about a pod that is made or changed; nothing about what is none.
+/// Builds the ImageReview for a pod that is created or updated; None for other requests.
 fn question(request: &Request<'_>) -> Option<Value> {
     let is = |subresource: &str| {
         [Operation::Create, Operation::Update]
@@ -98,7 +98,7 @@ fn question(request: &Request<'_>) -> Option<Value> {
     Some(spec)
 }
 
-/// Why there is no answer.
+/// Says why the backend gave no answer.
 #[derive(Debug, thiserror::Error)]
 enum Unanswered {
     #[error("{0}")]
@@ -148,7 +148,7 @@ fn read(answer: &[u8]) -> Result<Verdict, Unanswered> {
     })
 }
 
-/// Writes into the audit log.
+/// Adds annotations to the audit event.
 fn annotate(request: &Request<'_>, annotations: impl IntoIterator<Item = (String, String)>) {
     let named = annotations.into_iter().map(|(key, value)| (format!("{AUDITED}{key}"), value));
     request.review.call.warnings.annotate(named);

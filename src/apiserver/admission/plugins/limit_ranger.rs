@@ -1,5 +1,5 @@
-//! `LimitRanger`: the LimitRanges of a namespace give containers their requests and limits, and bound what containers,
-//! pods and claims may ask for.
+//! Implements `LimitRanger`: a namespace's LimitRanges set default requests and limits of containers, and bound those of
+//! containers, pods and claims.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::status::Refusal;
 pub(super) const PLUGIN: Plugin =
     Plugin { name: "LimitRanger", mutate: Some(admit), validate: Some(validate), alone: Alone::Acts };
 
-/// On a pod: which requests and limits it got from here.
+/// The pod annotation that lists the requests and limits set by this plugin.
 const ANNOTATION: &str = "kubernetes.io/limit-ranger";
 const CLAIMS: &str = "persistentvolumeclaims";
 
@@ -31,7 +31,7 @@ fn concerns(request: &Request<'_>) -> bool {
     request.creates("", "pods")
         || request.creates("", CLAIMS)
         || request.updates("", CLAIMS)
-        // Containers of other updates are what they were.
+        // Other updates cannot change the resources of containers.
         || request.is(Operation::Update, ("", "pods", "resize"))
 }
 
@@ -48,7 +48,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What containers get that say nothing of it.
+/// The default requests and limits for containers that set none.
 #[derive(Default)]
 struct Defaults<'r> {
     requests: BTreeMap<&'r str, &'r Value>,
@@ -143,7 +143,7 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
             };
             found.extend(wrong);
         }
-        // What several containers do wrong is told once.
+        // An error of several containers is reported once.
         let told = together(found.into_iter());
         if !told.is_empty() {
             return Err(request.forbidden(&told));
@@ -177,7 +177,7 @@ fn bounded(kind: &str, limit: &Value, requests: &Amounts<'_>, limits: &Amounts<'
     least.chain(most).chain(ratio).collect()
 }
 
-/// What a LimitRange says of one resource.
+/// The bounds that a LimitRange sets for one resource.
 struct Bound<'r> {
     resource: &'r str,
     amount: Quantity<'r>,

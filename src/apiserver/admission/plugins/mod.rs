@@ -1,12 +1,12 @@
-//! The admission plugins that kube-apiserver has built in, one file each, in its order.
+//! Runs the admission plugins that kube-apiserver has built in, one file each, in its order.
 //!
-//! Each has two phases. Mutating ones change the object before it is validated, and before mutating webhooks see it
-//! (and once more when one of those changed it); validating ones look at it after its validation, before policies and
-//! validating webhooks. `ResourceQuota` comes after these, so that nothing is charged for what they refuse.
+//! Each has two phases. The mutating phase changes the object before it is validated, and before mutating webhooks see it
+//! (and once more when one of those changed it); the validating phase checks it after its validation, before policies and
+//! validating webhooks. `ResourceQuota` runs last, so that nothing is charged for what another refuses.
 //!
-//! Input: a [`Request`], which is a review and the object as the plugins before left it. Output: the changed object, or
-//! a refusal in kube-apiserver's words. Plugins read the cluster and write nothing, but for one that has a namespace made. What they
-//! are set to, and what they remember, is in `settings` and `live`.
+//! Input: a [`Request`], which is a review and the object as the previous plugins left it. Output: the changed object, or
+//! a refusal in kube-apiserver's words. Plugins only read the cluster, except one that creates namespaces. Their settings
+//! and their state are in `settings` and `live`.
 //!
 //! Read from plugin/pkg/admission and pkg/kubeapiserver/options/plugins.go of Kubernetes 1.36.
 
@@ -64,33 +64,33 @@ pub(super) use self::selection::{
 pub(in crate::admission) use self::settings::WebhookUsers;
 pub use self::settings::{AdmissionConfiguration, SettingsError};
 
-/// The name of the plugin that wants each pod to have a service account.
+/// The name of the plugin that gives each pod a service account.
 pub(crate) const SERVICE_ACCOUNTS: &str = service_account::PLUGIN.name;
 
 type Mutate = fn(&mut Request<'_>) -> Result<(), Refusal>;
 type Validate = fn(&Request<'_>) -> Result<(), Refusal>;
 
-/// A plugin that is run here.
+/// A built-in plugin with its two phases.
 pub(super) struct Plugin {
     pub(super) name: &'static str,
     pub(super) mutate: Option<Mutate>,
     pub(super) validate: Option<Validate>,
-    /// Without a cluster.
+    /// Whether it runs without a cluster.
     pub(super) alone: Alone,
 }
 
-/// A plugin that asks somebody else, and waits for the answer.
+/// A plugin that waits for another server, or for a write.
 pub(super) struct Waiting {
     pub(super) name: &'static str,
     pub(super) ask: for<'r> fn(&'r Request<'_>) -> BoxFuture<'r, Result<(), Refusal>>,
 }
 
-/// A plugin in its place.
+/// An entry of the chain of plugins.
 pub(super) enum Link {
     Now(Plugin),
-    /// Among those that change the object.
+    /// Runs in the mutating phase.
     Mutating(Waiting),
-    /// Among those that look at it.
+    /// Runs in the validating phase.
     Validating(Waiting),
 }
 
@@ -102,13 +102,13 @@ impl Link {
         }
     }
 
-    /// Whether it is of use without a cluster. Nobody is there to be waited for.
+    /// Returns whether it can run without a cluster; plugins that wait cannot.
     fn acts_alone(&self) -> bool {
         matches!(self, Self::Now(plugin) if !matches!(plugin.alone, Alone::Never))
     }
 }
 
-/// In upstream's order.
+/// The plugins, in upstream's order.
 pub(super) const CHAIN: &[Link] = &[
     Link::Now(always::ADMIT),
     Link::Mutating(auto_provision::PLUGIN),
@@ -145,7 +145,7 @@ pub(super) const CHAIN: &[Link] = &[
     Link::Now(always::DENY),
 ];
 
-/// Those that run only where they are enabled.
+/// The plugins that run only if they are enabled.
 pub(super) const OFF_BY_DEFAULT: [&str; 14] = [
     always::ADMIT.name,
     always::DENY.name,

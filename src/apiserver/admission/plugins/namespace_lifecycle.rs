@@ -1,5 +1,5 @@
-//! `NamespaceLifecycle`: objects lie in a namespace that is there and not going away, and three namespaces stay. And `NamespaceExists`,
-//! which is off by default: the first alone.
+//! Implements `NamespaceLifecycle`, which refuses new objects in missing or terminating namespaces and the deletion of three
+//! namespaces, and `NamespaceExists` (off by default), which only refuses missing namespaces.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ pub(super) const EXISTS: Plugin = Plugin {
     alone: Alone::By(known_namespace),
 };
 
-/// Namespaces that a cluster cannot be without.
+/// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
 fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     let info = &request.review.call.info;
     if request.is(Operation::Delete, ("", "namespaces", "")) {
-        // What is deleted with its collection has no name in the review.
+        // A review of an object that is deleted with its collection has no name.
         let name = object::name(request.old());
         if IMMORTAL.contains(&name) {
             return Err(Refusal::forbidden(info, name, "this namespace may not be deleted"));
@@ -48,7 +48,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     Err(Refusal::namespace_terminating(info, request.name(), &why, wanted))
 }
 
-/// The namespace of the object.
+/// Returns the namespace of the object.
 fn found(request: &Request<'_>) -> Result<Arc<Value>, Refusal> {
     let wanted = request.namespace();
     request.stored("namespaces", "", wanted).ok_or_else(|| {
@@ -62,7 +62,7 @@ fn exists(request: &Request<'_>) -> Result<(), Refusal> {
     if request.review.call.info.scope == Scope::Namespaced { found(request).map(drop) } else { Ok(()) }
 }
 
-/// Of objects in no namespace everything that matters is known.
+/// Without a cluster, cluster-scoped objects can always be checked.
 fn alone(request: &Request<'_>) -> Turn {
     match request.review.call.info.scope {
         Scope::Cluster => Turn::Acts,

@@ -1,8 +1,8 @@
-//! `NodeDeclaredFeatureValidator`: a pod that runs is not changed in a way that its node says nothing of being able to
-//! follow. Nodes list what they can do in `status.declaredFeatures`.
+//! Implements `NodeDeclaredFeatureValidator`: refuses a change of a running pod that needs a feature its node does not
+//! declare in `status.declaredFeatures`.
 //!
 //! Read from plugin/pkg/admission/nodedeclaredfeatures and k8s.io/component-helpers/nodedeclaredfeatures of Kubernetes
-//! 1.36. Of the features there, two are asked for by changes of pods; others matter to schedulers alone.
+//! 1.36. Of the features there, pod updates need two; the others concern schedulers only.
 
 use admit_apimachinery::go;
 use serde_json::Value;
@@ -22,10 +22,10 @@ pub(super) const PLUGIN: Plugin = Plugin {
     alone: Alone::By(known_node),
 };
 
-/// A feature that changes may need, and whether the change from the second pod to the first needs it.
+/// A feature, and whether the change from the second pod to the first needs it.
 type Feature = (&'static str, fn(&Value, &Value) -> bool);
 
-/// By name, which is the order in which a refusal names them.
+/// The features, sorted by name as refusals list them.
 const FEATURES: [Feature; 2] = [
     ("GuaranteedQoSPodCPUResize", resizes_guaranteed_processors),
     ("InPlacePodLevelResourcesVerticalScaling", resizes_as_a_whole),
@@ -61,7 +61,7 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     )))
 }
 
-/// Whether containers of a pod that gets exactly what it asks for ask for other processors.
+/// Returns whether the CPU requests of a container change in a pod of the QoS class Guaranteed.
 fn resizes_guaranteed_processors(pod: &Value, old: &Value) -> bool {
     if text(old, "/status/qosClass") != "Guaranteed" {
         return false;
@@ -73,7 +73,7 @@ fn resizes_guaranteed_processors(pod: &Value, old: &Value) -> bool {
     })
 }
 
-/// Whether what the pod asks for as a whole changes.
+/// Returns whether the pod-level resources change.
 fn resizes_as_a_whole(pod: &Value, old: &Value) -> bool {
     let whole = |pod: &Value| pod.pointer("/spec/resources").is_some_and(|resources| !resources.is_null());
     whole(pod) != whole(old)
@@ -83,7 +83,7 @@ fn resizes_as_a_whole(pod: &Value, old: &Value) -> bool {
         })
 }
 
-/// Whether there is another amount; where there is none, there is nothing of it.
+/// Returns whether the amounts of a resource differ; a missing amount equals zero.
 fn differ(before: &Amounts<'_>, now: &Amounts<'_>, name: &str) -> bool {
     match (before.get(name), now.get(name)) {
         (Some(before), Some(now)) => before.compare(now).is_ne(),
@@ -100,7 +100,7 @@ mod tests {
     use crate::admission::plugins::tests::{Asked, pod};
     use crate::resources::Subresource;
 
-    /// What a resize to these requests is told, on a node that declares the features.
+    /// Returns the refusal of a changed pod on a node that declares these features, if it is refused.
     fn told(features: &Value, change: impl Fn(&mut Value)) -> Option<String> {
         let node = json!({"metadata": {"name": "n"}, "status": {"declaredFeatures": features}});
         let stored = [("nodes", node)];

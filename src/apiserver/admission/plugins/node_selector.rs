@@ -1,6 +1,6 @@
-//! `PodNodeSelector`: the pods of a namespace run on the nodes that an annotation of the namespace selects. Off by default.
+//! Implements `PodNodeSelector`: adds the node selector of a namespace's annotation to its pods. Off by default.
 //!
-//! The [settings](super::settings) may give a selector for namespaces without one, and what the pods of a namespace may select.
+//! The [settings](super::settings) may give a default selector, and the labels that a namespace's pods may select.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     Err(Refusal::forbidden(&request.review.call.info, object::name(pod), why))
 }
 
-/// What the namespace selects, unless the pod selects otherwise.
+/// Returns the node selector of the namespace; refuses a pod whose own selector conflicts with it.
 fn agreed(request: &Request<'_>) -> Result<BTreeMap<String, String>, Refusal> {
     let Some(namespace) = request.stored("namespaces", "", request.namespace()) else {
         return Ok(BTreeMap::new());
@@ -73,7 +73,7 @@ fn agreed(request: &Request<'_>) -> Result<BTreeMap<String, String>, Refusal> {
     Ok(wanted)
 }
 
-/// `a=b,c=d`.
+/// Parses a selector like `a=b,c=d`.
 fn read(selector: &str) -> Result<BTreeMap<String, String>, Refusal> {
     let mut read = BTreeMap::new();
     for part in selector.split(',').filter(|_| !selector.is_empty()) {

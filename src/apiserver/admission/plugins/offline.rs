@@ -1,4 +1,4 @@
-//! Runs plugins where there is no cluster, only some of its objects: each as its row says.
+//! Runs plugins where there is no cluster, only some of its objects: each according to its [`Alone`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ const LOOKED_UP: [&str; 9] = [
     "storageclasses",
 ];
 
-/// Those that are no plugins of objects.
+/// The plugins that run policies and webhooks, which cannot run without a cluster.
 const OTHERS: [&str; 4] = [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS];
 
-/// Which plugins run over given objects.
+/// The plugins that run over given objects.
 #[derive(Debug, Default)]
 pub(crate) struct Offline {
     plugins: AdmissionPlugins,
@@ -40,7 +40,7 @@ pub(crate) struct Offline {
 
 impl Offline {
     /// # Errors
-    /// As those of [`AdmissionPlugins::configured`], and for plugins that cannot run without a cluster.
+    /// Those of [`AdmissionPlugins::configured`], and plugins that cannot run without a cluster.
     pub(crate) fn new(
         enabled: &[String],
         disabled: &[String],
@@ -57,17 +57,17 @@ impl Offline {
         Ok(Self { plugins, asked: enabled.iter().cloned().collect(), live })
     }
 
-    /// Whether plugins look up objects of the resource.
+    /// Returns whether plugins look up objects of the resource.
     pub(crate) fn looks_up(plural: &str) -> bool {
         LOOKED_UP.contains(&plural)
     }
 
-    /// Whether quotas are kept.
+    /// Returns whether `ResourceQuota` is enabled.
     pub(crate) fn charges(&self) -> bool {
         self.plugins.is_enabled(resource_quota::PLUGIN)
     }
 
-    /// What of a write no quota covers, although the settings want one.
+    /// Returns what the write consumes that the settings limit and no quota covers.
     pub(crate) fn uncovered(
         &self,
         quotas: impl FnOnce() -> Vec<Arc<Value>>,
@@ -76,10 +76,10 @@ impl Offline {
         self.live.uncovered(quotas, written)
     }
 
-    /// The object, if plugins change it.
+    /// Runs the mutating plugins; returns the object if they change it. Assumptions are added to `assumed`.
     ///
     /// # Errors
-    /// The refusal of the first that refuses.
+    /// The first refusal.
     pub(crate) fn mutate(
         &self,
         cluster: &dyn Cluster,
@@ -97,10 +97,10 @@ impl Offline {
         Ok(request.into_changed())
     }
 
-    /// Asks those that look at the object.
+    /// Runs the validating plugins. Assumptions are added to `assumed`.
     ///
     /// # Errors
-    /// The refusal of the first that refuses.
+    /// The first refusal.
     pub(crate) fn validate(
         &self,
         cluster: &dyn Cluster,

@@ -1,5 +1,5 @@
-//! `OwnerReferencesPermissionEnforcement`: whoever names an owner of an object may delete the object, and whoever lets the object
-//! hold up the deletion of its owner may set finalizers on the owner. Off by default; on in OpenShift.
+//! Implements `OwnerReferencesPermissionEnforcement`: to change an object's owners, a user must be allowed to delete the object; to
+//! set `blockOwnerDeletion`, to update finalizers of the owner. Off by default; on in OpenShift.
 
 use admit_policy::{Access, AccessAttributes};
 use serde_json::Value;
@@ -22,7 +22,7 @@ const OWNERS: &str = "/metadata/ownerReferences";
 
 fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     let review = request.review;
-    // Kubelets send broken owners with the status of pods, which leaves metadata alone.
+    // Kubelets send invalid owner references with the status of pods, which does not change metadata.
     let is_status_of_pod = request.is(Operation::Update, ("", "pods", "status"));
     if !matches!(review.operation, Operation::Create | Operation::Update)
         || is_status_of_pod
@@ -62,7 +62,7 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
             verb: "update",
             api: [&of_owner.group, &of_owner.version, &of_owner.plural],
             subresource: "finalizers",
-            // An owner in a namespace is in that of what it owns.
+            // A namespaced owner is in the namespace of what it owns.
             namespace: if of_owner.scope == Scope::Namespaced { request.namespace() } else { "" },
             name: text(owner, "/name"),
         };
@@ -77,12 +77,12 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether the write changes who owns the object.
+/// Returns whether the write changes the owners of the object.
 fn changes(request: &Request<'_>) -> bool {
     items(request.object(), OWNERS).ne(items(request.old(), OWNERS))
 }
 
-/// The owners whose deletion the object holds up, and has not before.
+/// Returns the owners whose deletion the object newly blocks.
 fn newly_blocking<'r>(request: &'r Request<'_>) -> impl Iterator<Item = &'r Value> {
     let blocks = |owner: &&Value| owner.get("blockOwnerDeletion").and_then(Value::as_bool) == Some(true);
     items(request.object(), OWNERS).filter(blocks).filter(move |owner| {
@@ -91,7 +91,7 @@ fn newly_blocking<'r>(request: &'r Request<'_>) -> impl Iterator<Item = &'r Valu
     })
 }
 
-/// What a user would do.
+/// An action that a user needs permission for.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     verb: &'a str,
@@ -126,7 +126,7 @@ mod tests {
     use crate::admission::plugins::tests::{Asked, Placed, pod};
     use crate::identity::Identity;
 
-    /// A pod that a ReplicaSet owns.
+    /// Returns a pod with an owner.
     fn owned(kind: &str, blocks: bool) -> Value {
         let mut pod = pod();
         pod["metadata"]["ownerReferences"] = json!([{"apiVersion": "apps/v1", "kind": kind, "name": "r", "uid": "u",
@@ -134,7 +134,7 @@ mod tests {
         pod
     }
 
-    /// What is said to a user who may do this.
+    /// Returns the refusal for a user who may do this.
     fn told(rules: &Value, new: &Value, old: Option<&Value>) -> Result<(), String> {
         let role: Placed =
             ("clusterroles", json!({"kind": "ClusterRole", "metadata": {"name": "r"}, "rules": rules}));

@@ -1,4 +1,4 @@
-//! `PodResizeValidator`: pods grow no further than their node, which has to run Linux.
+//! Implements `PodResizeValidator`: refuses resizes beyond the allocatable resources of the node, and on nodes other than Linux.
 
 use admit_apimachinery::go;
 
@@ -35,7 +35,7 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
         request.forbidden(why).caused_by(cause)
     };
     let (asked, there) = (of_pod(pod, "requests"), amounts(&node, "/status/allocatable"));
-    // Processors are compared in thousandths.
+    // CPU is compared in thousandths.
     let short: Vec<String> = [("cpu", 3), ("memory", 0)]
         .into_iter()
         .filter_map(|(resource, digits)| {

@@ -1,5 +1,5 @@
-//! `PodTolerationRestriction`: annotations of a namespace, and else the [settings](super::settings), say what its pods tolerate
-//! unless they say more, and what they may tolerate. Off by default.
+//! Implements `PodTolerationRestriction`: annotations of a namespace, or else the [settings](super::settings), give default
+//! tolerations and a whitelist for its pods. Off by default.
 //!
 //! Read from plugin/pkg/admission/podtolerationrestriction and pkg/util/tolerations of releases before 1.36; no recorded
 //! answers of 1.36 are at hand.
@@ -21,7 +21,7 @@ pub(super) const PLUGIN: Plugin = Plugin {
     alone: Alone::By(known_namespace),
 };
 
-/// Annotations of a namespace.
+/// The annotations of a namespace: default tolerations, and the whitelist.
 const DEFAULT: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
 const WHITELIST: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
 const MEMORY_PRESSURE: &str = "node.kubernetes.io/memory-pressure";
@@ -71,13 +71,13 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     if allowed.is_empty() || own.iter().all(is_allowed) {
         return Ok(());
     }
-    // Upstream's error is none of the API's, which answers 500 with its text.
+    // Upstream returns a plain error here, which becomes code 500 with its text.
     Err(Refusal::unclassified(format!(
         "pod tolerations (possibly merged with namespace default tolerations) conflict with its {scope} whitelist"
     )))
 }
 
-/// What an annotation of the namespace lists, if it is there.
+/// Returns the tolerations that an annotation of the namespace lists, if it exists.
 fn of_namespace(request: &Request<'_>, annotation: &str) -> Result<Option<Vec<Toleration>>, Refusal> {
     let name = request.namespace();
     let Some(namespace) = request.stored("namespaces", "", name) else {
@@ -89,7 +89,7 @@ fn of_namespace(request: &Request<'_>, annotation: &str) -> Result<Option<Vec<To
     match found {
         None => Ok(None),
         Some((_, "")) => Ok(Some(Vec::new())),
-        // What is told of a text that is no list are this reader's words, not Go's.
+        // The message for an invalid list is that of this parser, not Go's.
         Some((_, text)) => serde_json::from_str::<Option<Vec<Toleration>>>(text)
             .map_err(|error| Refusal::unclassified(error.to_string())),
     }
@@ -108,7 +108,7 @@ fn is_best_effort(pod: &Value) -> bool {
 
 const EXISTS: &str = "Exists";
 
-/// Without those that others cover; of two that are equal the first one stays.
+/// Removes tolerations that others cover; of equal ones the first stays.
 fn merged(all: &[Toleration]) -> Vec<Toleration> {
     let mut merged: Vec<Toleration> = Vec::new();
     for (at, one) in all.iter().enumerate() {
@@ -122,7 +122,7 @@ fn merged(all: &[Toleration]) -> Vec<Toleration> {
     merged
 }
 
-/// Whether `all` tolerates whatever `one` does.
+/// Returns whether `all` tolerates every taint that `one` tolerates.
 fn covers(all: &Toleration, one: &Toleration) -> bool {
     if all == one {
         return true;
@@ -148,7 +148,7 @@ fn covers(all: &Toleration, one: &Toleration) -> bool {
 mod tests {
     use super::*;
 
-    /// A toleration by the parts of its name: key, value, effect and seconds, as in the reference's tables.
+    /// Builds a toleration from the parts of its name: key, value, effect and seconds, as in the reference's tables.
     fn named(name: &str) -> Toleration {
         let (key, value, effect, seconds) = match name {
             "all" => ("", None, "", None),

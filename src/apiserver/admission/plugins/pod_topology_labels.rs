@@ -1,4 +1,4 @@
-//! `PodTopologyLabels`: a pod says in which zone and region its node is.
+//! Implements `PodTopologyLabels`: copies the zone and region labels of the node to a pod that is bound to it.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +20,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     } else if request.is(Operation::Create, ("", "pods", "binding"))
         && text(request.object(), "/target/kind") == "Node"
     {
-        // The labels of a binding go to its pod.
+        // The labels of a binding are copied to its pod.
         text(request.object(), "/target/name")
     } else {
         ""
@@ -29,7 +29,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
         return Ok(());
     }
     let Some(node) = request.stored("nodes", "", node) else { return Ok(()) };
-    // The node knows better than whoever wrote the pod or the binding.
+    // The node's labels override those in the pod or the binding.
     let copied: Map<String, Value> = object::meta_map(&node, "labels")
         .filter(|(key, _)| COPIED.contains(key))
         .map(|(key, value)| (key.to_owned(), value.into()))

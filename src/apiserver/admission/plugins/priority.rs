@@ -1,4 +1,4 @@
-//! `Priority`: the class of a pod gives its priority and preemption policy; there is one default class.
+//! Implements `Priority`: sets a pod's priority and preemption policy from its PriorityClass, and allows one default class.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::status::Refusal;
 pub(super) const PLUGIN: Plugin =
     Plugin { name: "Priority", mutate: Some(admit), validate: Some(validate), alone: Alone::By(alone) };
 
-/// What a pod preempts where neither it nor its class says.
+/// The preemption policy where neither the pod nor its class sets one.
 const PREEMPTS: &str = "PreemptLowerPriority";
 const CLASSES: &str = "priorityclasses";
 
@@ -22,7 +22,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
         return admit_pod(request);
     }
     if request.updates("", "pods") {
-        // Both were computed at the creation, and a client need not say them again.
+        // Both were computed at creation, and a client may omit them.
         for field in ["preemptionPolicy", "priority"] {
             let pointer = format!("/spec/{field}");
             let before = request.old().pointer(&pointer).filter(|before| !before.is_null()).cloned();
@@ -37,7 +37,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The priority of a pod, and what it preempts.
+/// The class, priority and preemption policy computed for a pod.
 struct Computed {
     class: String,
     priority: i64,
@@ -102,7 +102,7 @@ fn value(class: &Value) -> i64 {
     class.get("value").and_then(Value::as_i64).unwrap_or_default()
 }
 
-/// The class that is marked as the default; of several, which a race can leave, the one with the lowest value.
+/// Returns the class that is marked as the default; of several, which a race can leave, the one with the lowest value.
 fn default_class(request: &Request<'_>) -> Result<Option<Arc<Value>>, Refusal> {
     let classes = request.all(CLASSES, None)?;
     let marked = classes.into_iter().filter(|class| class.get("globalDefault") == Some(&Value::Bool(true)));
@@ -130,7 +130,7 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// Without a class in sight, none may be the default.
+/// Without a cluster, a pod that names no class is left as it is unless classes are given: the default is not known.
 fn alone(request: &Request<'_>) -> Turn {
     if !request.creates("", "pods") {
         return Turn::Acts;

@@ -1,4 +1,4 @@
-//! One write, as a plugin sees it.
+//! Represents one write as plugins see it, with access to stored objects.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::object;
 use crate::status::Refusal;
 use crate::store::{Kept, Key};
 
-/// The object is copied when the first plugin changes it.
+/// A write that plugins check and change; the object is copied when the first plugin changes it.
 pub(in crate::admission) struct Request<'r> {
     pub(super) cluster: &'r dyn Cluster,
     pub(super) review: &'r Review<'r>,
@@ -30,7 +30,7 @@ impl<'r> Request<'r> {
         Self { cluster, review, live, object: review.object.map(Cow::Borrowed) }
     }
 
-    /// The object, if a plugin changed it.
+    /// Returns the object if a plugin changed it.
     pub(in crate::admission) fn into_changed(self) -> Option<Value> {
         match self.object {
             Some(Cow::Owned(object)) => Some(object),
@@ -38,12 +38,12 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// The object as the plugins before left it; null for a deletion.
+    /// Returns the object as the previous plugins left it; null for a deletion.
     pub(super) fn object(&self) -> &Value {
         self.object.as_deref().unwrap_or(&Value::Null)
     }
 
-    /// The object, to be changed. There has to be one.
+    /// Returns the object for changes; the request must have one.
     pub(super) fn object_mut(&mut self) -> &mut Value {
         self.object.get_or_insert(Cow::Owned(Value::Null)).to_mut()
     }
@@ -56,7 +56,7 @@ impl<'r> Request<'r> {
         &self.review.call.namespace
     }
 
-    /// Whether it is such an operation on a resource of Kubernetes itself; an empty subresource is the object.
+    /// Returns whether this is the operation on this built-in resource; an empty subresource means the object itself.
     pub(super) fn is(&self, operation: Operation, (group, plural, subresource): (&str, &str, &str)) -> bool {
         let info = &self.review.call.info;
         self.review.operation == operation
@@ -74,12 +74,12 @@ impl<'r> Request<'r> {
         self.is(Operation::Update, (group, plural, ""))
     }
 
-    /// The same refusal that kube-apiserver makes of a plugin's error.
+    /// Builds the refusal that kube-apiserver makes of a plugin's error.
     pub(super) fn forbidden(&self, why: &str) -> Refusal {
         Refusal::forbidden(&self.review.call.info, self.name(), why)
     }
 
-    /// What the request calls the object, which has its generated name only later.
+    /// Returns the object's name for messages: that in the URL or the object, or else `generateName`, or else `Unknown`.
     pub(super) fn name(&self) -> &str {
         let object = self.object();
         let generated = object::meta_str(object, "generateName");
@@ -87,19 +87,19 @@ impl<'r> Request<'r> {
         names.into_iter().find(|name| !name.is_empty()).unwrap_or_default()
     }
 
-    /// A stored object of a kind of Kubernetes itself, in its newest state.
+    /// Returns the latest stored object of a built-in kind.
     pub(super) fn stored(&self, plural: &str, namespace: &str, name: &str) -> Option<Arc<Value>> {
         let resource = self.storage_key(plural).into();
         let key = Key { resource, namespace: namespace.to_owned(), name: name.to_owned() };
         self.cluster.latest_object(&key).map(|stored| stored.object)
     }
 
-    /// The stored objects of a kind of Kubernetes itself, in a namespace or in all: of a kind with few objects.
+    /// Returns the stored objects of a built-in kind, in a namespace or in all: for kinds with few objects.
     pub(super) fn all(&self, plural: &str, namespace: Option<&str>) -> Result<Vec<Arc<Value>>, Refusal> {
         Ok(self.all_packed(plural, namespace)?.iter().map(|kept| kept.object.values()).collect())
     }
 
-    /// Like [`Self::all`], for kinds with many: whoever looks at them unpacks one at a time.
+    /// Like [`Self::all`], for kinds with many objects: callers unpack one at a time.
     pub(super) fn all_packed(&self, plural: &str, namespace: Option<&str>) -> Result<Vec<Kept>, Refusal> {
         let mut found: Vec<Kept> = Vec::new();
         let listed = self
@@ -109,14 +109,14 @@ impl<'r> Request<'r> {
         Ok(found)
     }
 
-    /// Where the objects of a kind of Kubernetes itself lie: not all under their plural.
+    /// Returns the storage key of a built-in kind, which is not always its plural.
     fn storage_key(&self, plural: &str) -> String {
         let resources = self.cluster.resources();
         let row = resources.rows().iter().find(|row| row.builtin && row.plural == plural);
         row.map_or_else(|| plural.to_owned(), |row| row.storage_key.clone())
     }
 
-    /// Whether the pod is the image of one that a kubelet runs by itself.
+    /// Returns whether the pod mirrors a static pod of a kubelet.
     pub(super) fn is_mirror_pod(&self) -> bool {
         pod_uses::is_mirror(self.object())
     }

@@ -1,4 +1,4 @@
-//! Amounts of resources: what containers and pods ask for, and sums of it.
+//! Reads, sums and compares the resource requests and limits of containers and pods.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use super::pods::{items, text};
 /// Amounts by the name of the resource.
 pub(super) type Amounts<'v> = BTreeMap<&'v str, Quantity<'v>>;
 
-/// Beyond it amounts are compared as whole numbers, as in Go's `Quantity`.
+/// Larger amounts are compared as whole numbers, as in Go's `Quantity`.
 const GREATEST_IN_THOUSANDTHS: i64 = i64::MAX / 1_000;
 
-/// The amounts of the map at this path. What cannot be read was refused where it was written.
+/// Returns the amounts of the map at this path. Invalid amounts are skipped: they were refused when written.
 pub(super) fn amounts<'v>(value: &'v Value, pointer: &str) -> Amounts<'v> {
     let map = value.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
     map.filter_map(|(name, amount)| Some((name.as_str(), read(amount)?))).collect()
@@ -27,7 +27,7 @@ fn read(amount: &Value) -> Option<Quantity<'_>> {
     }
 }
 
-/// Adds each of `more`. A sum that has too many digits stays what it was.
+/// Adds each amount of `more`. A sum that would have too many digits is left unchanged.
 pub(super) fn add<'v>(sums: &mut Amounts<'v>, more: &Amounts<'v>) {
     for (name, amount) in more {
         match sums.get_mut(name) {
@@ -43,7 +43,7 @@ pub(super) fn add<'v>(sums: &mut Amounts<'v>, more: &Amounts<'v>) {
     }
 }
 
-/// Takes the greater of both for each.
+/// Sets each amount to the greater of both.
 fn raise<'v>(greatest: &mut Amounts<'v>, others: &Amounts<'v>) {
     for (name, amount) in others {
         if greatest.get(name).is_none_or(|known| known.compare(amount).is_lt()) {
@@ -52,9 +52,9 @@ fn raise<'v>(greatest: &mut Amounts<'v>, others: &Amounts<'v>) {
     }
 }
 
-/// What a pod asks for (`side`: `requests`) or may take (`limits`), without its overhead: its containers together, or the
-/// init container that asks for most, while those that keep running count with both; and for the pod as a whole what
-/// it says as a whole.
+/// Returns the total requests or limits of a pod (`side`: `requests`, `limits`), without overhead: the sum of its
+/// containers and sidecars, or the largest init container with the sidecars before it if that is more; pod-level CPU,
+/// memory and huge pages override the total.
 pub(super) fn of_pod<'v>(pod: &'v Value, side: &str) -> Amounts<'v> {
     let pointer = format!("/resources/{side}");
     let mut sums = Amounts::new();
@@ -83,8 +83,8 @@ pub(super) fn of_pod<'v>(pod: &'v Value, side: &str) -> Amounts<'v> {
     sums
 }
 
-/// The numbers of these amounts in thousandths, or whole where one of them is too large for that; fractions are rounded
-/// up.
+/// Converts amounts to comparable numbers: thousandths, or whole units if one is too large for that; fractions are
+/// rounded up.
 pub(super) fn comparable<const N: usize>(amounts: [Option<&Quantity<'_>>; N]) -> [i64; N] {
     let whole = amounts.map(|amount| amount.map_or(0, |amount| amount.scaled_value(0)));
     if whole.iter().all(|value| *value <= GREATEST_IN_THOUSANDTHS) {

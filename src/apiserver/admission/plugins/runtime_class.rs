@@ -1,4 +1,4 @@
-//! `RuntimeClass`: a pod's class gives it its overhead, and says on which nodes it can run.
+//! Implements `RuntimeClass`: sets a pod's overhead, node selector and tolerations from its RuntimeClass.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn spec_mut<'o>(request: &'o mut Request<'_>) -> &'o mut Map<String, Value> {
     object::member_mut(object::map_of(request.object_mut()), "spec")
 }
 
-/// What the pod says of its overhead itself, be it that there is none.
+/// Returns the pod's own overhead, which may be empty; None if it is unset.
 fn own_overhead(request: &Request<'_>) -> Option<Value> {
     if request.review.call.emptied.has(&["spec", "overhead"]) {
         return Some(Value::Object(Map::new()));
@@ -62,7 +62,7 @@ fn overhead(class: &Value) -> Option<&Value> {
     class.pointer("/overhead/podFixed").filter(|fixed| fixed.is_object())
 }
 
-/// Whether both ask for the same amounts, however they are written.
+/// Returns whether both hold the same amounts, compared by value.
 fn is_same(one: &Value, other: &Value) -> bool {
     let (Some(one), Some(other)) = (one.as_object(), other.as_object()) else { return one == other };
     let amount = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
@@ -103,7 +103,7 @@ fn schedule(request: &mut Request<'_>, scheduling: &Value) -> Result<(), Refusal
     Ok(())
 }
 
-/// The tolerations without those that another one covers; of equal ones the first stays.
+/// Removes tolerations that others cover; of equal ones the first stays.
 fn merged(all: &[Value]) -> Vec<Value> {
     let mut merged: Vec<Value> = Vec::new();
     for (at, toleration) in all.iter().enumerate() {
@@ -117,7 +117,7 @@ fn merged(all: &[Value]) -> Vec<Value> {
     merged
 }
 
-/// Whether whatever `one` tolerates is tolerated by `greater`.
+/// Returns whether `greater` tolerates every taint that `one` tolerates.
 fn covers(greater: &Value, one: &Value) -> bool {
     if greater == one {
         return true;

@@ -1,4 +1,4 @@
-//! Which plugins are on.
+//! Selects the admission plugins that run, and runs them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,7 +10,7 @@ use super::settings::{AdmissionConfiguration, Settings, SettingsError, WebhookUs
 use super::{CHAIN, Link, Live, OFF_BY_DEFAULT, Request, resource_quota};
 use crate::status::Refusal;
 
-/// Plugins that are on by default and whose place is in other modules.
+/// Plugins that are on by default and implemented in other modules.
 const ELSEWHERE: [&str; 5] =
     [MUTATING_POLICIES, MUTATING_WEBHOOKS, VALIDATING_POLICIES, VALIDATING_WEBHOOKS, resource_quota::PLUGIN];
 pub(in crate::admission) const MUTATING_POLICIES: &str = "MutatingAdmissionPolicy";
@@ -18,12 +18,12 @@ pub(in crate::admission) const MUTATING_WEBHOOKS: &str = "MutatingAdmissionWebho
 pub(in crate::admission) const VALIDATING_POLICIES: &str = "ValidatingAdmissionPolicy";
 pub(in crate::admission) const VALIDATING_WEBHOOKS: &str = "ValidatingAdmissionWebhook";
 
-/// Plugins that are on, as in a cluster, and have nothing to do: they are for features that are off in 1.36 unless they are turned
-/// on, which they cannot be here.
+/// Plugins that are on but do nothing: they serve features that are off in 1.36 by default, and cannot be turned on
+/// here.
 const IDLE: [&str; 3] = ["JobValidation", "PodGroupProtection", "PodGroupWorkloadExists"];
 
-/// The admission plugins that a server runs: those that are on by default in kube-apiserver, unless they are disabled, and those that are
-/// enabled.
+/// Names the admission plugins that a server runs: those that are on by default in kube-apiserver, without disabled ones, plus
+/// enabled ones.
 ///
 /// ```
 /// use admit_apiserver::AdmissionPlugins;
@@ -40,25 +40,25 @@ pub struct AdmissionPlugins {
     settings: Settings,
 }
 
-/// Why plugins cannot be chosen so.
+/// Says why a selection of plugins is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PluginError {
-    /// No plugin has the name that was given to the option.
+    /// The option names an unknown plugin.
     Unknown { option: &'static str, name: String },
-    /// Names that are to be both on and off.
+    /// The names are both enabled and disabled.
     Overlapped(Vec<String>),
-    /// A plugin that does not run over given objects.
+    /// The plugin cannot run without a cluster.
     NeedsCluster(String),
-    /// A plugin that cannot be set to what its section says, or has to have one.
+    /// The plugin's section is invalid, or is required and missing.
     Settings { plugin: &'static str, error: SettingsError },
 }
 
 impl AdmissionPlugins {
-    /// Those that are on by default with `enabled` ones and without `disabled` ones, as the options
-    /// `--enable-admission-plugins` and `--disable-admission-plugins` of kube-apiserver say it.
+    /// Selects the plugins that are on by default, plus `enabled` and without `disabled` ones, as the options
+    /// `--enable-admission-plugins` and `--disable-admission-plugins` of kube-apiserver do.
     ///
     /// # Errors
-    /// For names of no plugin, for those that are in both lists, and for plugins that cannot be turned on without
+    /// If a name is unknown or in both lists, or a plugin needs
     /// [settings](AdmissionConfiguration).
     pub fn new<E, D>(
         enabled: impl IntoIterator<Item = E>,
@@ -71,11 +71,11 @@ impl AdmissionPlugins {
         Self::configured(enabled, disabled, &AdmissionConfiguration::default())
     }
 
-    /// The same with settings, as `--admission-control-config-file` of kube-apiserver gives them. [`AdmissionConfiguration`] has an
+    /// Like [`Self::new`], with the settings of kube-apiserver's `--admission-control-config-file`. [`AdmissionConfiguration`] has an
     /// example.
     ///
     /// # Errors
-    /// As those of [`Self::new`], and for settings that cannot be.
+    /// Those of [`Self::new`], and invalid settings.
     pub fn configured<E, D>(
         enabled: impl IntoIterator<Item = E>,
         disabled: impl IntoIterator<Item = D>,
@@ -98,12 +98,12 @@ impl AdmissionPlugins {
         Ok(plugins)
     }
 
-    /// The settings of the plugins with nothing remembered.
+    /// Returns the plugins' settings with empty state.
     pub(in crate::admission) fn live(&self) -> Live {
         Live::new(self.settings.clone())
     }
 
-    /// By what webhooks of this kind know the server.
+    /// Returns the credentials that this server presents to webhooks of this kind.
     pub(in crate::admission) const fn webhook_users(&self, kind: Kind) -> &WebhookUsers {
         match kind {
             Kind::Mutating => &self.settings.mutating_users,
@@ -111,7 +111,7 @@ impl AdmissionPlugins {
         }
     }
 
-    /// Whether the plugin of this name runs.
+    /// Returns whether the plugin of this name runs.
     #[must_use]
     pub fn is_enabled(&self, name: &str) -> bool {
         run().any(|known| known == name)
@@ -123,7 +123,7 @@ impl AdmissionPlugins {
         CHAIN.iter().filter(|link| self.is_enabled(link.name()))
     }
 
-    /// Lets each plugin change the object.
+    /// Runs the mutating phase of each enabled plugin.
     pub(in crate::admission) async fn mutate(&self, request: &mut Request<'_>) -> Result<(), Refusal> {
         for link in self.enabled() {
             match link {
@@ -135,7 +135,7 @@ impl AdmissionPlugins {
         Ok(())
     }
 
-    /// Asks each plugin whether the object may be written.
+    /// Runs the validating phase of each enabled plugin.
     pub(in crate::admission) async fn validate(&self, request: &Request<'_>) -> Result<(), Refusal> {
         for link in self.enabled() {
             match link {
@@ -148,7 +148,7 @@ impl AdmissionPlugins {
     }
 }
 
-/// Names of plugins that run, some of them only where they are enabled.
+/// Returns the names of all known plugins.
 fn run() -> impl Iterator<Item = &'static str> {
     CHAIN.iter().map(Link::name).chain(ELSEWHERE).chain(IDLE)
 }

@@ -1,4 +1,4 @@
-//! `ServiceAccount`: pods run as an account of their namespace, find its token, and pull images with its secrets.
+//! Implements `ServiceAccount`: sets a pod's service account, mounts its token, and adds its image pull secrets.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::status::Refusal;
 pub(super) const PLUGIN: Plugin =
     Plugin { name: "ServiceAccount", mutate: Some(admit), validate: Some(validate), alone: Alone::By(alone) };
 
-/// The account of a pod that names none.
+/// The service account of a pod that names none.
 pub(super) const DEFAULT: &str = "default";
-/// The volume with the token; a random ending makes it a name that the pod does not have.
+/// The name of the token volume, to which a random suffix is added.
 const VOLUME: &str = "kube-api-access-";
-/// Where containers find the token.
+/// The path at which containers find the token.
 const MOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
-/// What a token lives, in seconds: a little over an hour, which is how API servers know the tokens of this volume.
+/// The lifetime of a token in seconds: a little over an hour, by which API servers recognise the tokens of this volume.
 const LIFETIME: i64 = 3_607;
-/// On an account: pods may use no secrets but those that it lists.
+/// The account's annotation that limits pods to the secrets it lists.
 const ENFORCE: &str = "kubernetes.io/enforce-mountable-secrets";
 
 fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
@@ -37,7 +37,7 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     }
     if account_name(request.object()).is_empty() {
         let spec = spec_mut(request);
-        // Either name of the field is shown.
+        // Both names of the field are set.
         spec.insert("serviceAccountName".to_owned(), DEFAULT.into());
         spec.insert("serviceAccount".to_owned(), DEFAULT.into());
     }
@@ -99,14 +99,14 @@ fn account(request: &Request<'_>) -> Result<Arc<Value>, Refusal> {
     })
 }
 
-/// The pod says it, or else its account.
+/// Returns whether to mount a token: the pod decides, or else its account; the default is true.
 fn is_token_wanted(account: &Value, pod: &Value) -> bool {
     let of_pod = pod.pointer("/spec/automountServiceAccountToken").and_then(Value::as_bool);
     let of_account = account.get("automountServiceAccountToken").and_then(Value::as_bool);
     of_pod.or(of_account).unwrap_or(true)
 }
 
-/// Mounts the token where a container has nothing at its place, in the volume that there may be already.
+/// Mounts the token in each container that mounts nothing at that path, from an existing token volume or a new one.
 fn mount_token(request: &mut Request<'_>) {
     let pod = request.object();
     let is_token = |volume: &&Value| {
@@ -144,7 +144,7 @@ fn push(map: &mut Map<String, Value>, list: &str, item: Value) {
     }
 }
 
-/// The token, how to know the server, and the namespace.
+/// Returns the projected volume with the token, the server's CA and the namespace.
 fn token_volume() -> Value {
     json!({"sources": [
         {"serviceAccountToken": {"expirationSeconds": LIFETIME, "path": "token"}},
@@ -163,7 +163,7 @@ fn random() -> String {
     letters.map(|letter| char::from(*letter)).collect()
 }
 
-/// What the image of a pod that a kubelet runs by itself may not have: nobody asked for that pod here.
+/// Checks a mirror pod, which may not refer to service accounts, secrets or tokens.
 fn mirror(pod: &Value) -> Result<(), &'static str> {
     if !account_name(pod).is_empty() {
         return Err("a mirror pod may not reference service accounts");
@@ -179,12 +179,12 @@ fn mirror(pod: &Value) -> Result<(), &'static str> {
 }
 
 fn enforces(account: &Value) -> bool {
-    // What Go takes for true.
+    // What Go's `ParseBool` accepts as true.
     const TRUE: [&str; 6] = ["1", "t", "T", "TRUE", "true", "True"];
     object::meta_map(account, "annotations").any(|(key, value)| key == ENFORCE && TRUE.contains(&value))
 }
 
-/// A list of containers, and what refusals call one of them.
+/// A list of containers, and the name of one of them in messages.
 struct Containers {
     list: &'static str,
     called: &'static str,
@@ -194,7 +194,7 @@ const INIT: Containers = Containers { list: "initContainers", called: "init cont
 const MAIN: Containers = Containers { list: "containers", called: "container" };
 const EPHEMERAL: Containers = Containers { list: "ephemeralContainers", called: "ephemeral container" };
 
-/// Where a pod has a secret that its service account does not name among those that its pods may have.
+/// Says which secret of a pod its service account does not list.
 #[derive(Debug, Error)]
 enum Unlisted<'p> {
     #[error(
@@ -268,7 +268,7 @@ fn lists(account: &Value, list: &str, secret: &str) -> bool {
     account.get(list).and_then(Value::as_array).into_iter().flatten().any(|one| text(one, "/name") == secret)
 }
 
-/// Every namespace has an account by default; of it nothing is known where it is not given.
+/// Without a cluster: the default account is assumed to exist, but the plugin runs only if it is given.
 fn alone(request: &Request<'_>) -> Turn {
     let is_of_pod =
         request.creates("", "pods") || request.is(Operation::Update, ("", "pods", "ephemeralcontainers"));
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(spec["initContainers"][0]["volumeMounts"], json!([mount]));
         assert_eq!(spec["containers"][0]["volumeMounts"][1], mount);
         assert_eq!(items(spec, "/containers/1/volumeMounts").count(), 1);
-        // Once is enough, also where a webhook comes in between.
+        // The plugin changes nothing in a second run, as after a webhook.
         assert_eq!(mutated_beside(&PLUGIN, "pods", &made, &stored), Ok(None));
     }
 

@@ -1,4 +1,4 @@
-//! `StorageObjectInUseProtection`: what holds data stays as long as it is used.
+//! Implements `StorageObjectInUseProtection`: adds finalizers that keep storage objects while they are in use.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub(super) const PLUGIN: Plugin = Plugin {
     alone: Alone::WhereAsked,
 };
 
-/// Resources and the finalizers that their objects get.
+/// The protected resources and their finalizers.
 const PROTECTED: [(&str, &str, &str); 3] = [
     ("", "persistentvolumeclaims", "kubernetes.io/pvc-protection"),
     ("", "persistentvolumes", "kubernetes.io/pv-protection"),

@@ -1,4 +1,4 @@
-//! `TaintNodesByCondition`: a new node gets no pods before it is ready, whatever is said of it.
+//! Implements `TaintNodesByCondition`: taints a new node as not ready, so that no pods are scheduled to it yet.
 
 use serde_json::{Value, json};
 

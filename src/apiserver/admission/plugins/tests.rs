@@ -89,13 +89,13 @@ impl Objects for Stored {
     }
 }
 
-/// A pod of one container, in the namespace `n`.
+/// Returns a pod of one container, in the namespace `n`.
 pub(super) fn pod() -> Value {
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "namespace": "n"},
         "spec": {"containers": [{"name": "c", "image": "i"}]}})
 }
 
-/// The member at this path, null when it is not there yet.
+/// Returns the member at this path; null if it does not exist yet.
 pub(super) fn beside<'o>(object: &'o mut Value, pointer: &str) -> &'o mut Value {
     let (path, last) = pointer.rsplit_once('/').unwrap();
     let owner = if path.is_empty() { object } else { object.pointer_mut(path).unwrap() };
@@ -117,7 +117,7 @@ impl<'a> Asked<'a> {
         Self { plural, subresource: None, object, old: None, stored, user: Identity::admin() }
     }
 
-    /// The changed object, if the plugin changes it, and the warnings that it gives.
+    /// Runs the plugin; returns the changed object, if the plugin changes it, and its warnings.
     pub(super) fn of(&self, plugin: &Plugin) -> Result<(Option<Value>, Vec<String>), Refusal> {
         let cluster =
             Stored { store: Store::in_memory(), resources: Arc::new(ResourceTable::new(builtin_rows(), 1)) };
@@ -159,7 +159,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// What the plugin makes of a new object beside these stored ones.
+/// Runs the plugin on a new object beside these stored ones; returns the changed object.
 pub(super) fn mutated_beside(
     plugin: &Plugin,
     plural: &str,
@@ -173,7 +173,7 @@ pub(super) fn mutated(plugin: &Plugin, plural: &str, object: &Value) -> Result<O
     mutated_beside(plugin, plural, object, &[])
 }
 
-/// The text with which the plugin refuses a new object beside these stored ones.
+/// Returns the message with which the plugin refuses a new object beside these stored ones.
 pub(super) fn refused_beside(plugin: &Plugin, plural: &str, object: &Value, stored: &[Placed]) -> String {
     mutated_beside(plugin, plural, object, stored).unwrap_err().message().to_owned()
 }

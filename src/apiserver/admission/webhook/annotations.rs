@@ -1,5 +1,5 @@
-//! What the audit log tells of webhooks: which of them changed the object, and how; which failed and let the request go
-//! on; and what they say there themselves. Keys and values are those of kube-apiserver.
+//! Builds the audit annotations of webhooks: which of them changed the object, and how; which failed open; and the
+//! annotations in their responses. Keys and values are those of kube-apiserver.
 
 use admit_apimachinery::labels;
 use admit_policy::webhook::Kind;
@@ -10,13 +10,13 @@ use super::hook::Hook;
 /// Key and value.
 type Annotation = (String, String);
 
-/// Which call of a webhook: the annotations of each stand for themselves.
+/// Identifies a call of a webhook: each has its own annotations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) of: Kind,
-    /// 1 for webhooks that see the object once more.
+    /// 0, or 1 in the reinvocation.
     pub(super) round: u8,
-    /// The place among all webhooks of the kind.
+    /// The index among all webhooks of the kind.
     pub(super) at: usize,
 }
 
@@ -25,7 +25,7 @@ impl Place {
         format!("{prefix}.webhook.admission.k8s.io/round_{}_index_{}", self.round, self.at)
     }
 
-    /// A webhook that may fail failed.
+    /// Reports that a webhook with failure policy `Ignore` failed.
     pub(super) fn failed_open(self, webhook: &str) -> Annotation {
         let prefix = match self.of {
             Kind::Validating => "failed-open.validating",
@@ -34,13 +34,13 @@ impl Place {
         (self.key(prefix), webhook.to_owned())
     }
 
-    /// Whether the webhook changed the object.
+    /// Reports whether the webhook changed the object.
     pub(super) fn mutation(self, hook: &Hook, mutated: bool) -> Annotation {
         let value = json!({"configuration": hook.configuration, "webhook": hook.name(), "mutated": mutated});
         (self.key("mutation"), value.to_string())
     }
 
-    /// How. It is left out where the log does not hold what was sent.
+    /// Reports the patch, which is dropped if the audit level does not include the request body.
     pub(super) fn patch(self, hook: &Hook, operations: &[Value]) -> Annotation {
         let mut operations = json!(operations);
         operations
@@ -56,7 +56,7 @@ impl Place {
     }
 }
 
-/// What a webhook says itself, under its name. Keys that are none are passed over.
+/// Returns the annotations of a response, prefixed with the webhook's name. Invalid keys are skipped.
 pub(super) fn of_answer(webhook: &str, given: &[Annotation]) -> Vec<Annotation> {
     let given = given.iter().map(|(key, value)| (format!("{webhook}/{key}"), value.clone()));
     given.filter(|(key, _)| labels::key(key).is_empty()).collect()

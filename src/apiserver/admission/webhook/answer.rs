@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use super::error::{CallError, InvalidAnswer, NoPatch, Unread};
 
-/// What a webhook said.
+/// The decision in a webhook's response.
 #[derive(Clone, Debug)]
 pub(super) struct Verdict {
     pub(super) allowed: bool,
     pub(super) warnings: Vec<String>,
-    /// `response.status`: the reason of a refusal, in the webhook's words.
+    /// `response.status`: the reason of a refusal.
     pub(super) status: Option<Value>,
-    /// What it adds to the audit log, by its own names.
+    /// Annotations for the audit log, under the webhook's own keys.
     pub(super) audit_annotations: Vec<(String, String)>,
-    /// Of a mutating webhook: how the object is to be changed.
+    /// The patch of a mutating webhook.
     pub(super) patch: Option<Change>,
 }
 
-/// A patch as it came.
+/// A patch as received.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
     text: Vec<u8>,
@@ -27,10 +27,10 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Its operations, each a JSON value.
+    /// Returns its operations, each a JSON value.
     ///
     /// # Errors
-    /// When it is no list of objects.
+    /// If it is not a list of objects.
     pub(super) fn operations(&self) -> Result<Vec<Value>, NoPatch> {
         match json::parse(&self.text).map_err(NoPatch::Json)?.value {
             Value::Null => Ok(Vec::new()),
@@ -47,7 +47,7 @@ impl Change {
     }
 
     /// # Errors
-    /// When it is a patch of a type that the server does not know.
+    /// If the server does not support the patch type.
     pub(super) fn check_type(&self) -> Result<(), CallError> {
         match self.patch_type.as_str() {
             JSON_PATCH => Ok(()),
@@ -58,18 +58,18 @@ impl Change {
 
 const JSON_PATCH: &str = "JSONPatch";
 
-/// Which answers a webhook may give.
+/// The kind of webhook, which decides whether its response may hold a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Validating,
     Mutating,
 }
 
-/// The version of a review, which its answer has to have, too.
+/// The version of an AdmissionReview, which is also that of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReviewVersion {
     V1,
-    /// Of webhooks that were written before Kubernetes 1.16; less is asked of their answers.
+    /// For webhooks written before Kubernetes 1.16; their responses are checked less strictly.
     V1beta1,
 }
 
@@ -95,7 +95,7 @@ impl ReviewVersion {
 }
 
 /// # Errors
-/// Everything that makes the answer no answer to the question `uid`, which was asked in `version`.
+/// If the body is no valid response to the request `uid`, which was sent in `version`.
 pub(super) fn verify(
     body: &[u8],
     version: ReviewVersion,
@@ -141,7 +141,7 @@ pub(super) fn verify(
     })
 }
 
-/// Whether the answer says what it is.
+/// Checks that a v1 response names its kind and version.
 fn check_named(api_version: &str, kind: &str) -> Result<(), InvalidAnswer> {
     if (api_version, kind) == (ReviewVersion::V1.api_version(), "AdmissionReview") {
         return Ok(());
@@ -151,7 +151,7 @@ fn check_named(api_version: &str, kind: &str) -> Result<(), InvalidAnswer> {
     Err(InvalidAnswer::Kind { group, version, kind })
 }
 
-/// The patch of an answer in v1, which names its type.
+/// Returns the patch of a v1 response, which must name its type.
 fn patch_of(patch: Option<&str>, patch_type: Option<&str>, role: Role) -> Result<Option<Change>, CallError> {
     let half = |given, missing| Err(InvalidAnswer::Half { given, missing }.into());
     match (role, patch, patch_type) {
@@ -164,7 +164,7 @@ fn patch_of(patch: Option<&str>, patch_type: Option<&str>, role: Role) -> Result
     }
 }
 
-/// Whether the answer is decoded at all: what says nothing of its type is taken for the type that is expected.
+/// Checks the response's kind and version; missing ones are taken as expected.
 fn check_kind(expected: ReviewVersion, api_version: &str, kind: &str) -> Result<(), Unread> {
     let or = |text, default| if str::is_empty(text) { default } else { text };
     let (version, kind) = (or(api_version, expected.api_version()), or(kind, "AdmissionReview"));
@@ -182,7 +182,7 @@ fn read_patch(encoded: &str, patch_type: &str) -> Result<Change, CallError> {
     Ok(Change { text, patch_type: patch_type.to_owned() })
 }
 
-/// The answer's value. What does not begin as a JSON object is read as YAML, whatever its content type says.
+/// Parses the body. What does not begin as a JSON object is read as YAML, whatever its content type.
 fn read(body: &[u8]) -> Result<Value, Unread> {
     if body.trim_ascii_start().starts_with(b"{") {
         return Ok(json::parse(body).map_err(Unread::Json)?.value);

@@ -1,4 +1,4 @@
-//! Why a webhook did not answer, in the words of kube-apiserver.
+//! Defines the errors of webhook calls, with the messages of kube-apiserver.
 
 use admit_apimachinery::go;
 use admit_apimachinery::go::json::CorruptInput;
@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::callout::CalloutError;
 
-/// Why a webhook did not answer; the failure policy says what comes of it.
+/// Says why a webhook gave no valid response; the failure policy decides what follows.
 #[derive(Debug, Error)]
 pub(super) enum CallError {
     #[error(
@@ -16,20 +16,20 @@ pub(super) enum CallError {
     NoVersion,
     #[error("failed to call webhook: {0}")]
     Callout(#[from] CalloutError),
-    /// What came is no answer at all.
+    /// The body is not an AdmissionReview.
     #[error("failed to call webhook: {0}")]
     Unread(#[from] Unread),
-    /// The answer is none to the question.
+    /// The response does not match the request.
     #[error("received invalid webhook response: {0}")]
     Invalid(#[from] InvalidAnswer),
     #[error("unsupported patch type {}", go::quote(.0))]
     PatchType(String),
-    /// The answer counts, and its patch is none.
+    /// The response is valid, but its patch is not.
     #[error("received undecodable patch in webhook response: {0}")]
     Patch(#[from] NoPatch),
 }
 
-/// Why a patch is none.
+/// Says why a patch is invalid.
 #[derive(Debug, Error)]
 pub(super) enum NoPatch {
     #[error("{0}")]
@@ -40,14 +40,14 @@ pub(super) enum NoPatch {
     Operation(&'static str),
 }
 
-/// Why an answer is not decoded.
+/// Says why a response cannot be decoded.
 #[derive(Debug, Error)]
 pub(super) enum Unread {
     #[error("couldn't get version/kind; json parse error: {0}")]
     Json(JsonError),
     #[error("{0}")]
     Yaml(String),
-    /// It is a value of another type.
+    /// The value has another type.
     #[error("{0}")]
     NoObject(String),
     #[error("converting ({other}.AdmissionReview) to ({expected}.AdmissionReview): unknown conversion")]
@@ -66,7 +66,7 @@ pub(super) enum Unread {
     EncodedPatch(CorruptInput),
 }
 
-/// Why an answer that is decoded does not count.
+/// Says why a decoded response is invalid.
 #[derive(Debug, Error)]
 pub(super) enum InvalidAnswer {
     #[error("webhook response was absent")]

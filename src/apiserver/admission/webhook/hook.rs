@@ -1,4 +1,4 @@
-//! One webhook of a stored configuration, parsed once per request that it may concern.
+//! Parses one webhook of a stored configuration, once per request that it may concern.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::callout::Callee;
 
 #[derive(Debug)]
 pub(super) struct Hook {
-    /// The name of its configuration.
+    /// The name of the configuration that holds it.
     pub(super) configuration: String,
     webhook: Webhook,
     pub(super) callee: Callee,
 }
 
 impl Hook {
-    /// Reads an element of `webhooks`. One that does not compile was written by other rules than today's and is passed
-    /// over.
+    /// Reads an element of `webhooks`. One that does not compile, as it was accepted by older rules, is
+    /// skipped.
     pub(super) fn read(kind: Kind, configuration: &str, hook: &Value, users: &WebhookUsers) -> Option<Self> {
         let webhook = Webhook::compile_stored(kind, hook)
             .map_err(|errors| {
@@ -41,7 +41,7 @@ impl Hook {
         &self.webhook.name
     }
 
-    /// What not being able to ask the webhook means for the write.
+    /// Returns what a failed call means for the write.
     pub(super) fn failure_policy(&self) -> FailurePolicy {
         self.webhook.failure_policy
     }
@@ -50,12 +50,12 @@ impl Hook {
         self.webhook.has_side_effects
     }
 
-    /// Whether the webhook wants to see what webhooks after it changed.
+    /// Returns whether the webhook is called again if later webhooks change the object.
     pub(super) fn is_reinvoked(&self) -> bool {
         self.webhook.reinvoked
     }
 
-    /// The first version of reviews that the webhook takes of those that are spoken here.
+    /// Returns the first of the webhook's review versions that this server supports.
     pub(super) fn review_version(&self) -> Option<ReviewVersion> {
         self.webhook.review_versions.iter().find_map(|version| match version.as_str() {
             "v1" => Some(ReviewVersion::V1),
@@ -64,7 +64,7 @@ impl Hook {
         })
     }
 
-    /// Whether the webhook is asked about `request`, and in which version. One without rules is never asked.
+    /// Returns the resource and kind with which a rule of the webhook matches `request`. A webhook without rules never matches.
     pub(super) fn matches<'r>(
         &self,
         request: &'r Request<'_>,
@@ -74,7 +74,7 @@ impl Hook {
         if matching.rules.is_empty() { Ok(None) } else { matching.matches(request, host) }
     }
 
-    /// Whether the webhook's conditions let it be asked about what it matched.
+    /// Returns whether the webhook's match conditions hold.
     pub(super) fn conditions_hold(
         &self,
         request: &Request<'_>,

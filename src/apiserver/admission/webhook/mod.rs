@@ -1,4 +1,4 @@
-//! Stored webhook configurations: selects the webhooks to call for a write, and applies their answers.
+//! Calls the webhooks of stored configurations: selects those that a write concerns, and applies their answers.
 
 mod annotations;
 mod answer;
@@ -35,10 +35,10 @@ use self::hook::Hook;
 const VALIDATING: &str = "validatingwebhookconfigurations";
 const MUTATING: &str = "mutatingwebhookconfigurations";
 
-/// Bytes of what a webhook said that are logged; a client is told the whole, as kube-apiserver does.
+/// The number of bytes of a webhook's error that are logged; a client gets the whole, as from kube-apiserver.
 const LOGGED: usize = 1_024;
 
-/// Asks all webhooks that the write concerns, at once.
+/// Calls all validating webhooks that the write concerns, concurrently.
 pub(super) async fn admit(
     cluster: &dyn Cluster,
     review: &Review<'_>,
@@ -69,7 +69,7 @@ pub(super) async fn admit(
     refusal.map_or(Ok(()), Err)
 }
 
-/// How `hook` sees the request, when it is to be asked about it.
+/// Returns how `hook` matches the request, or None if it is not to be called.
 fn concerns<'r>(
     hook: &Hook,
     request: &'r Request<'_>,
@@ -86,7 +86,7 @@ fn concerns<'r>(
     }
 }
 
-/// What a webhook's outcome means for the write.
+/// Applies a webhook's outcome to the write; returns the refusal, if there is one.
 fn settle((hook, place): (&Hook, Place), outcome: &Outcome, review: &Review<'_>) -> Option<Refusal> {
     match outcome {
         Outcome::Refused(refusal) => Some(refusal.clone()),
@@ -116,7 +116,7 @@ fn settle((hook, place): (&Hook, Place), outcome: &Outcome, review: &Review<'_>)
 enum Outcome {
     Answered(Verdict),
     Failed(CallError),
-    /// Decided without a call.
+    /// Refused without a call.
     Refused(Refusal),
 }
 
@@ -168,13 +168,13 @@ impl<'r> Seen<'r> {
             }
             object => Ok(object.map(Cow::Borrowed)),
         };
-        // Both are asked for, whatever is missing.
+        // Both are converted even if one fails, so that all missing conversions are requested at once.
         let (object, old_object) = (seen(review.object), seen(review.old_object));
         Ok(Self { object: object?, old_object: old_object? })
     }
 }
 
-/// The request in the version that the webhook's rule names. All versions of reviews have it alike.
+/// Builds the request in the version that the webhook's rule names. It is the same in all review versions.
 fn asked(review: &Review<'_>, matched: &Matched<'_>, seen: &Seen<'_>, uid: &str) -> Value {
     let mut request = review.seen_as(seen.object.as_deref(), seen.old_object.as_deref()).to_value(uid);
     let Matched { resource, kind } = matched;
@@ -191,7 +191,7 @@ fn stored_hooks(objects: &dyn Objects, kind: Kind, users: &WebhookUsers) -> Vec<
     };
     let mut hooks = Vec::new();
     let mut collect = |kept: &crate::store::Kept| {
-        // Every write looks at all of them.
+        // Every write reads all configurations.
         let object = kept.object.pinned();
         let name = object::name(&object);
         let webhooks = object.get("webhooks").and_then(Value::as_array);

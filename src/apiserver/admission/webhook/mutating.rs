@@ -1,4 +1,4 @@
-//! Calls mutating webhooks one after the other, each with the object as those before it left it.
+//! Calls mutating webhooks one after the other, each with the object as the previous ones left it.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -21,10 +21,10 @@ use crate::conversion::version_of;
 use crate::object;
 use crate::status::Refusal;
 
-/// Which webhooks see the object again because it changed after them.
+/// Records which webhooks are to be called again because the object changed after them.
 #[derive(Debug, Default)]
 pub(in crate::admission) struct Reinvocation {
-    /// Asked, and to be asked again if the object changes after them.
+    /// Called, and to be called again if the object changes later.
     invoked: HashSet<Key>,
     again: HashSet<Key>,
     /// The object as the last run left it.
@@ -33,11 +33,11 @@ pub(in crate::admission) struct Reinvocation {
     is_wanted: bool,
 }
 
-/// The place of a webhook among all, and its name.
+/// The index of a webhook among all, and its name.
 type Key = (usize, String);
 
 impl Reinvocation {
-    /// Whether a webhook changed the object, so that the chain is to be run a second time.
+    /// Returns whether a webhook changed the object, so that a second run is needed.
     pub(in crate::admission) fn is_wanted(&self) -> bool {
         self.is_wanted && !self.is_second
     }
@@ -51,7 +51,7 @@ impl Reinvocation {
     }
 }
 
-/// The object as the webhooks leave it; None when they leave it as it is.
+/// Returns the object as the webhooks leave it; None if they do not change it.
 pub(in crate::admission) async fn mutate(
     cluster: &dyn Cluster,
     review: &Review<'_>,
@@ -95,7 +95,7 @@ struct Asking<'r> {
 }
 
 impl Asking<'_> {
-    /// Lets one webhook change the object, and counts the change; answers whether it was asked.
+    /// Calls one webhook, applies its patch and counts a change; returns whether it was called.
     async fn ask(
         &self,
         (hook, place): (&Hook, Place),
@@ -110,7 +110,7 @@ impl Asking<'_> {
         let Some(matched) = conversions.provide(self.cluster, look).await? else { return Ok(false) };
         let outcome = ask(self.cluster, review, (hook, &matched), Role::Mutating).await;
         let annotate = |annotation| review.call.warnings.annotate([annotation]);
-        // Noted whatever comes of it, as long as nothing has.
+        // Recorded for every outcome that does not change the object.
         let unchanged = || annotate(place.mutation(hook, false));
         if let Some(refusal) = settle((hook, place), &outcome, review) {
             unchanged();
@@ -120,7 +120,7 @@ impl Asking<'_> {
             Outcome::Answered(verdict) => verdict.patch,
             Outcome::Failed(_) | Outcome::Refused(_) => None,
         };
-        // Whether a patch that is none refuses the write is for the policy of the webhook to say, as with any other failure.
+        // An invalid patch is subject to the failure policy, like any other failure.
         let failed = |error: CallError| {
             unchanged();
             settle((hook, place), &Outcome::Failed(error), review).map_or(Ok(true), Err)
@@ -150,7 +150,7 @@ impl Asking<'_> {
         Ok(true)
     }
 
-    /// What the patch makes of the object, which the webhook saw in its own version, in that of the request.
+    /// Applies the patch to the object in the webhook's version, and converts the result back to the request's version.
     async fn changed(
         &self,
         (review, object): (&Review<'_>, &Value),
@@ -173,7 +173,7 @@ impl Asking<'_> {
     }
 }
 
-/// The refusal of a patch where there is nothing to change.
+/// Returns the refusal of a patch for a request without an object.
 fn unchangeable(hook: &Hook) -> Refusal {
     Refusal::internal(format!(
         "admission webhook {} attempted to modify the object, which is not supported for this operation",

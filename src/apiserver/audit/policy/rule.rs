@@ -1,4 +1,4 @@
-//! One rule of a policy: whether it can be, and which requests it is about.
+//! Validates one rule of an audit policy, and matches requests against it.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ struct GroupResources {
 }
 
 impl Rule {
-    /// The level, if the rule can be.
+    /// Validates the rule and returns its level.
     pub(super) fn check(&self, path: &str) -> Result<Level, AuditPolicyErrorKind> {
         let Some(level) = Level::ALL.into_iter().find(|level| level.name() == self.level) else {
             let known = Level::ALL.map(Level::name).join(", ");
@@ -124,7 +124,7 @@ impl GroupResources {
         let is_meant = |written: &String| match written.split_once('/') {
             None => written == "*" || (subresource.is_empty() && written == resource),
             Some(("*", of_any)) if !subresource.is_empty() && of_any == subresource => true,
-            // Upstream counts the resource itself among these.
+            // Upstream's `RESOURCE/*` includes the resource itself.
             Some((of, "*")) if of == resource => true,
             Some((of, named)) => !subresource.is_empty() && of == resource && named == subresource,
         };

@@ -1,4 +1,4 @@
-//! What each node has to do with: the objects that its pods use, and those that name it.
+//! Maintains which objects belong to each node: those that its pods use, and those that name it.
 //!
 //! ```text
 //! node <- pod <- secret, config map, claim of a volume, claim of devices, account
@@ -6,8 +6,8 @@
 //! node <- volume attachment, resource slice
 //! ```
 //!
-//! Upstream keeps edges between vertices. Here an object knows how many pods of which node use it, so that a question costs
-//! no walk through all pods that share a secret.
+//! Upstream keeps edges between vertices. Here each object counts the pods of each node that use it, so that a lookup
+//! does not walk all pods that share a secret.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -17,14 +17,14 @@ use serde_json::Value;
 use crate::kinds::shared::pod_uses;
 use crate::object;
 
-/// Whose objects say what belongs to a node: the plurals of their resources, which are their places in the store.
+/// The resources from which the graph is built: their plurals, which are also their storage keys.
 pub(super) const PODS: &str = "pods";
 pub(super) const VOLUMES: &str = "persistentvolumes";
 pub(super) const ATTACHMENTS: &str = "volumeattachments";
 pub(super) const SLICES: &str = "resourceslices";
 pub(super) const SOURCES: [&str; 4] = [PODS, VOLUMES, ATTACHMENTS, SLICES];
 
-/// What is asked about.
+/// The kind of an object in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Vertex {
     Account,
@@ -44,16 +44,16 @@ type Place = (String, String);
 #[derive(Debug, Default)]
 pub(super) struct Graph {
     pods: HashMap<Place, Pod>,
-    /// By an object in a namespace, how many pods of each node use it.
+    /// The number of pods of each node that use an object, by the object.
     users: HashMap<(Vertex, Place), HashMap<String, usize>>,
     volumes: HashMap<String, Volume>,
-    /// By a secret, the volumes that are reached with it.
+    /// The volumes that are accessed with a secret, by the secret.
     opened: HashMap<Place, BTreeSet<String>>,
     attachments: HashMap<String, String>,
     slices: HashMap<String, String>,
 }
 
-/// A pod on a node. What it uses does not change any more, but for claims of devices that are made for it.
+/// A pod on a node. What it uses is immutable, except for resource claims that are generated for it.
 #[derive(Debug)]
 struct Pod {
     node: String,
@@ -69,7 +69,7 @@ struct Volume {
 }
 
 impl Graph {
-    /// Takes an object of one of the [`SOURCES`] as it is now.
+    /// Adds or updates an object of one of the [`SOURCES`].
     pub(super) fn insert(&mut self, source: &str, object: &Value) {
         let name = object::name(object);
         match source {
@@ -91,7 +91,7 @@ impl Graph {
         }
     }
 
-    /// Whether the object has to do with the node.
+    /// Returns whether the object belongs to the node.
     pub(super) fn leads(&self, vertex: Vertex, (namespace, name): (&str, &str), node: &str) -> bool {
         let is_it = |known: Option<&String>| known.is_some_and(|known| known == node);
         let at = place(namespace, name);
@@ -111,7 +111,7 @@ impl Graph {
         }
     }
 
-    /// Whether a pod of the node has a claim to the volume.
+    /// Returns whether a pod of the node uses the claim that is bound to the volume.
     fn opens(&self, volume: &str, node: &str) -> bool {
         let claim = self.volumes.get(volume).map(|volume| volume.claim.clone());
         claim.is_some_and(|claim| self.is_used(Vertex::Claim, claim, node))
@@ -189,7 +189,7 @@ impl Graph {
     }
 }
 
-/// What a pod gives its node to read.
+/// Returns the objects that the node of a pod may read.
 fn uses(pod: &Value) -> BTreeSet<(Vertex, String)> {
     let account = text(pod, "/spec/serviceAccountName");
     let of = |vertex: Vertex, name: &str| (vertex, name.to_owned());

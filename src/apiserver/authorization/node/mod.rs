@@ -1,13 +1,13 @@
-//! The mode `Node`: what the kubelet of a node may do.
+//! Implements the mode `Node`, which authorizes kubelets.
 //!
 //! | part | decides |
 //! |---|---|
-//! | `graph` | which objects have to do with which node |
-//! | this file | what a node may do with those, and with what all nodes may use alike |
+//! | `graph` | which objects belong to which node |
+//! | this file | what a node may do with those, and with what all nodes may use |
 //!
 //! A kubelet is a user `system:node:NAME` of the group `system:nodes`. It may read the secrets, config maps, claims and
-//! volumes of the pods on its node, ask for tokens of their accounts, and keep its own objects. The plugin `NodeRestriction`
-//! looks at what is written, which nobody knows here.
+//! volumes of the pods on its node, request tokens for their accounts, and maintain its own objects. Request bodies are not
+//! known here; the plugin `NodeRestriction` checks them.
 //!
 //! Read from plugin/pkg/auth/authorizer/node of Kubernetes 1.33 and 1.34, whose graph and rules are those of 1.36 where no feature is
 //! turned on that is off by default: `AuthorizeNodeWithSelectors` is always on since 1.34, and `PodCertificateRequest` and
@@ -27,13 +27,13 @@ use crate::identity::node_of;
 use crate::objects::Objects;
 use crate::store::{Kept, Key};
 
-/// The namespace of the leases by which nodes show that they live.
+/// The namespace of the leases that serve as node heartbeats.
 const LEASES_IN: &str = "kube-node-lease";
 
-/// Verbs, the group, and resources.
+/// The verbs, the group, and the resources of a rule.
 type Allowed = (&'static [&'static str], &'static str, &'static [&'static str]);
 
-/// What all nodes may do alike: upstream's `NodeRules`, without the resources that are told apart below.
+/// The rules for all nodes: upstream's `NodeRules`, without the resources that are authorized individually below.
 const ALIKE: [Allowed; 8] = [
     (&["create"], "authentication.k8s.io", &["tokenreviews"]),
     (&["create"], "authorization.k8s.io", &["localsubjectaccessreviews", "subjectaccessreviews"]),
@@ -58,7 +58,7 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     .collect()
 });
 
-/// What is asked of nodes, in the parts of a request.
+/// The attributes of a node's request.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
     node: &'a str,
@@ -69,21 +69,21 @@ struct Asked<'a> {
     fields: &'a str,
 }
 
-/// Why a node may not, in words that clients are shown; empty where nothing is said.
+/// The reason of a refusal, shown to clients; may be empty.
 #[derive(Debug)]
 struct Denied(String);
 
-/// Whether a node may.
+/// The decision about a node's request.
 type Answer = Result<(), Denied>;
 
-/// Knows the graph of the cluster once somebody asked.
+/// Authorizes nodes; builds the graph at the first use.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
     graph: RwLock<Option<Graph>>,
 }
 
 impl Nodes {
-    /// Whether a node may do it. Users who are no nodes may nothing by this mode.
+    /// Returns whether the user may do it. This mode allows nothing to users who are not nodes.
     pub(super) fn access(
         &self,
         objects: &dyn Objects,
@@ -99,17 +99,17 @@ impl Nodes {
         Access { allowed, reason: answer.err().map_or_else(String::new, |denied| denied.0) }
     }
 
-    /// Has the graph made anew.
+    /// Drops the graph, which is built again when needed.
     pub(super) fn forget(&self) {
         *self.graph.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Takes a write or removal at this key into the graph, where there is one.
+    /// Updates the graph, if it was built, after a write or removal at this key.
     pub(super) fn written(&self, objects: &dyn Objects, key: &Key) {
         let Some(source) = SOURCES.into_iter().find(|source| *source == &*key.resource) else { return };
         let mut known = self.graph.write().unwrap_or_else(PoisonError::into_inner);
         let Some(graph) = known.as_mut() else { return };
-        // Looked up while this is held: of several changes the last one is what stays.
+        // Read under the lock, so that of concurrent changes the last one stays.
         match objects.latest_object(key) {
             Some(stored) => graph.insert(source, &stored.object),
             None => graph.remove(source, &key.namespace, &key.name),
@@ -153,7 +153,7 @@ impl Nodes {
         allowed_alike(attributes)
     }
 
-    /// Whether the object that is asked about has to do with the node.
+    /// Checks that the requested object belongs to the node.
     fn leads(&self, objects: &dyn Objects, asked: Asked<'_>, vertex: Vertex) -> Answer {
         let Asked { node, namespace, name, .. } = asked;
         let why = || Denied(format!("no relationship found between node '{node}' and this object"));
@@ -165,7 +165,7 @@ impl Nodes {
         if let Some(graph) = &*self.graph.read().unwrap_or_else(PoisonError::into_inner) {
             return leads(graph);
         }
-        // Held while reading, so that a change in between is not overwritten by what it replaced.
+        // The lock is held while reading, so that a concurrent change is not overwritten by an older state.
         let mut known = self.graph.write().unwrap_or_else(PoisonError::into_inner);
         leads(known.get_or_insert_with(|| read(objects)))
     }
@@ -190,7 +190,7 @@ fn told(why: &str) -> Answer {
     Err(Denied(why.to_owned()))
 }
 
-/// A verb in a list of verbs, or the words for another one.
+/// Allows a verb of the list, or refuses with this reason.
 fn one_of(verb: &str, verbs: &[&str], otherwise: &str) -> Answer {
     if verbs.contains(&verb) { Ok(()) } else { told(otherwise) }
 }
@@ -247,7 +247,7 @@ impl Asked<'_> {
         self.own("can only access CSINode with the same name as the requesting node")
     }
 
-    /// An object with the name of the node. That of a new one is not known yet; `NodeRestriction` looks at it.
+    /// Allows an object with the name of the node. A new object's name is not known here; `NodeRestriction` checks it.
     fn own(self, otherwise: &str) -> Answer {
         if self.verb == "create" || self.name == self.node { Ok(()) } else { told(otherwise) }
     }
@@ -297,12 +297,12 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether only objects are asked for whose field names the node.
+    /// Returns whether the request selects only objects whose field names the node.
     fn selects(self, field: &str) -> bool {
         let terms = field_terms(self.fields).unwrap_or_default();
         terms.iter().any(|term| term.equal && term.path == field && term.value == self.node)
     }
 }
 
-/// What a node may do with its own objects.
+/// The verbs that a node may use on its own objects.
 const KEPT: [&str; 5] = ["get", "create", "update", "patch", "delete"];

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::interrupt::{checkpoint, commit};
 
-/// Longer than any machine stands still.
+/// Longer than a pause of a busy test machine.
 const LONG: Duration = Duration::from_mins(10);
 
 fn later(after: Duration) -> Instant {

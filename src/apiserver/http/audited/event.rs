@@ -1,4 +1,4 @@
-//! The audit event of a request at one stage, in the shape of `audit.k8s.io/v1`.
+//! Builds the audit event of a request at one stage, in the shape of `audit.k8s.io/v1`.
 
 use admit_policy::AccessAttributes;
 use bytes::Bytes;
@@ -11,10 +11,10 @@ use crate::audit::{Level, Stage};
 use crate::codec::{self, Format};
 use crate::identity::Identity;
 
-/// Annotations that tell what webhooks changed.
+/// The prefix of annotations with webhook patches.
 const OF_PATCHES: &str = "patch.webhook.admission.k8s.io/";
 
-/// The answer to a request.
+/// The response to a request, as far as events need it.
 pub(super) struct Answered {
     pub(super) code: u16,
     pub(super) body: Bytes,
@@ -82,13 +82,13 @@ impl Notes {
         Value::Object(event)
     }
 
-    /// What was sent, where something is said of it.
+    /// Returns the request body, if the level includes it.
     fn sent(&self, level: Level, verb: &str) -> Option<Value> {
         let is_wanted = level >= Level::Request || creates_or_replaces(verb);
         if is_wanted { self.shown(&self.sent, format_named(&self.content_type)) } else { None }
     }
 
-    /// What a body holds, as far as it is to be shown.
+    /// Returns a body as it is to be shown.
     fn shown(&self, body: &Bytes, format: Format) -> Option<Value> {
         let mut value = parsed(body, format)?;
         if self.recorded.is_some_and(|recorded| recorded.omits_managed_fields) {
@@ -105,19 +105,19 @@ impl Notes {
             annotations.insert("authorization.k8s.io/reason".to_owned(), access.reason.as_str().into());
         }
         let made = answered.and_then(|answered| answered.annotations.as_ref());
-        // What a patch holds was sent, and is logged where what was sent is.
+        // A webhook's patch is logged only at levels that include the request body.
         let told = made
             .into_iter()
             .flat_map(|made| &made.0)
             .filter(|(key, _)| level >= Level::Request || !key.starts_with(OF_PATCHES));
         for (key, value) in told {
-            // An annotation that is there is never overwritten.
+            // The first value of an annotation stays.
             annotations.entry(key.as_str()).or_insert_with(|| value.as_str().into());
         }
         annotations
     }
 
-    /// The verb, and the reference to what it is about.
+    /// Returns the verb, and the reference to the object.
     pub(super) fn asked(&self) -> (String, Option<Value>) {
         match &self.attributes {
             None => (self.method.clone(), None),
@@ -153,7 +153,7 @@ fn creates_or_replaces(verb: &str) -> bool {
     matches!(verb, "create" | "update")
 }
 
-/// Takes the managed fields out of an object, or out of the objects of a list or of a Table.
+/// Removes the managed fields from an object, or from the objects of a list or a Table.
 fn without_managed_fields(value: &mut Value) {
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.shift_remove("managedFields");
@@ -166,7 +166,7 @@ fn without_managed_fields(value: &mut Value) {
     }
 }
 
-/// What the path does not say of the object is taken from what was sent: a name that the server is to make is in neither.
+/// Completes the object reference from the request body; a generated name is in neither.
 fn complete(about: &mut Value, sent: &Value) {
     for field in ["name", "namespace", "uid", "resourceVersion"] {
         let given = sent.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
@@ -176,7 +176,7 @@ fn complete(about: &mut Value, sent: &Value) {
     }
 }
 
-/// The Status of the answer: what it is itself, where it is one.
+/// Returns the response as a Status: the body itself if it is one, else one with this code.
 fn status(code: u16, answer: Option<&Value>) -> Value {
     let is_status = |answer: &&Value| answer.get("kind").and_then(Value::as_str) == Some("Status");
     let mut status = Map::from_iter([("metadata".to_owned(), json!({}))]);
@@ -191,7 +191,7 @@ fn status(code: u16, answer: Option<&Value>) -> Value {
     Value::Object(status)
 }
 
-/// What a body holds; none where it is no document.
+/// Parses a body; None if it is not a document.
 fn parsed(bytes: &Bytes, format: Format) -> Option<Value> {
     if bytes.is_empty() {
         return None;
@@ -216,7 +216,7 @@ fn format_named(media_type: &str) -> Format {
     }
 }
 
-/// As upstream's `MicroTime`.
+/// Formats a time as upstream's `MicroTime`.
 fn micros(time: Timestamp) -> Value {
     time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string().into()
 }

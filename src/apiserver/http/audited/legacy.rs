@@ -1,11 +1,11 @@
-//! An event as one line of words, which is less than the event: what `--audit-log-format=legacy` asks for.
+//! Formats an event as one line of text, for `--audit-log-format=legacy`.
 
 use admit_apimachinery::go::quote;
 use admit_apimachinery::pointer::text;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// The line, with its line feed.
+/// Returns the line, with a line feed.
 pub(super) fn line(received: Timestamp, event: &Value) -> String {
     let known = |pointer: &str| Some(text(event, pointer)).filter(|text| !text.is_empty());
     let or = |pointer: &str, otherwise: &'static str| quote(known(pointer).unwrap_or(otherwise));
@@ -35,7 +35,7 @@ pub(super) fn line(received: Timestamp, event: &Value) -> String {
     line
 }
 
-/// The texts of a list in quotes, with commas between them.
+/// Formats the strings of a list in quotes, joined with commas.
 fn list(list: Option<&Value>) -> Option<String> {
     let texts = list?.as_array()?.iter().filter_map(Value::as_str);
     Some(texts.map(quote).collect::<Vec<_>>().join(","))

@@ -1,8 +1,8 @@
-//! Gives services their addresses and ports on nodes, and takes them back.
+//! Allocates cluster IPs and node ports for services, and releases them.
 //!
-//! An address that is given has an IPAddress, made right after its service is stored; while the service is on its way
-//! there, the address stands in [`Taken`]. Ports on nodes stand there as long as they are given, and are read from the stored
-//! services at start. What a service got that is not stored in the end is free again. Read from
+//! An allocated address has an IPAddress, created right after its service is stored; until then
+//! the address is in [`Taken`]. Node ports are there as long as they are allocated, and are read from the stored
+//! services at start. What was allocated for a service that is not stored in the end is released. Read from
 //! pkg/registry/core/service of Kubernetes 1.36.
 
 mod own_objects;
@@ -28,10 +28,10 @@ const SERVICES: &str = "services";
 const ADDRESSES: &str = "ipaddresses";
 const RANGES: &str = "servicecidrs";
 
-/// How many of the first ports on nodes are drawn only when no other is left: those that services ask for by number.
+/// The number of first node ports that are drawn only when no other is left: services request these by number.
 const ASKED_FOR: i64 = 86;
 
-/// What is given.
+/// The allocated addresses and ports.
 #[derive(Debug, Default)]
 pub(super) struct Allotments {
     network: ServiceNetwork,
@@ -41,11 +41,11 @@ pub(super) struct Allotments {
 #[derive(Clone, Debug, Default)]
 struct Taken {
     ports: HashSet<i64>,
-    /// Of services that are not stored yet.
+    /// The addresses of services that are not stored yet.
     addresses: HashSet<IpAddr>,
 }
 
-/// What a service was given, and what it gives back, once it is stored.
+/// What was allocated for a service, and what is released once the service is stored.
 #[derive(Debug)]
 pub(super) struct Allotment<'a> {
     all: &'a Allotments,
@@ -65,7 +65,7 @@ impl Allotments {
         Self { network, taken: Mutex::default() }
     }
 
-    /// The same, to be given from on its own.
+    /// Copies the state for a fork.
     pub(super) fn fork(&self) -> Self {
         Self { network: self.network, taken: Mutex::new(self.taken().clone()) }
     }
@@ -87,11 +87,11 @@ impl Drop for Allotment<'_> {
     }
 }
 
-/// Ports on nodes, drawn for one service.
+/// Draws node ports for one service.
 struct Ports<'a, 'b> {
     allotment: &'b mut Allotment<'a>,
     start: i64,
-    /// Of a dry run: what it drew, which nobody else misses.
+    /// The ports that a dry run drew, which stay free for others.
     drawn: Option<Vec<i64>>,
 }
 
@@ -117,7 +117,7 @@ impl Draw for Ports<'_, '_> {
 
     fn next(&mut self) -> Option<i64> {
         if let Some(drawn) = &mut self.drawn {
-            // Any number does: no service gets it.
+            // Any number will do, as no service gets it.
             let next = drawn.iter().max().map_or(UNREAL, |last| last.saturating_add(1));
             drawn.push(next);
             return Some(next);
@@ -138,10 +138,10 @@ impl Draw for Ports<'_, '_> {
 const UNREAL: i64 = 32_769;
 
 impl Registry {
-    /// Gives a service that is about to be validated, and stored in place of `old`, what it needs.
+    /// Allocates what a service needs that is about to be validated, and stored in place of `old`.
     ///
     /// # Errors
-    /// 422 when what it asks for is taken or cannot be had, 500 when nothing is left.
+    /// 422 if a requested address or port is taken or invalid, 500 if none is left.
     pub(super) fn allot<'r>(
         &'r self,
         call: &Call,
@@ -152,7 +152,7 @@ impl Registry {
         if !is_service(call) || call.subresource.is_some() {
             return Ok(None);
         }
-        // Validation tells what hinders it.
+        // Validation reports the obstacle.
         if !allotment::hindrances(service, old).is_empty() {
             return Ok(None);
         }
@@ -174,7 +174,7 @@ impl Registry {
         Ok(Some(given))
     }
 
-    /// Services keep their addresses as long as they have some at all.
+    /// Allocates an address, or keeps the old ones: a service keeps its addresses as long as it has any.
     fn give_address(
         &self,
         call: &Call,
@@ -222,9 +222,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether the address was free; it no longer is.
+    /// Takes the address; returns false if it is taken already.
     fn take(&self, address: IpAddr, given: &mut Allotment<'_>) -> bool {
-        // Looked up while nobody else takes one, so that who settles has either made the IPAddress or still holds the place.
+        // Checked under the lock: a service that settles has either created the IPAddress or still holds the address.
         let mut taken = self.allotments.taken();
         let is_free =
             !taken.addresses.contains(&address) && self.store.latest(&address_key(address)).is_none();
@@ -235,7 +235,7 @@ impl Registry {
         is_free
     }
 
-    /// Says that the service is stored for which that was given.
+    /// Marks the service as stored for which this was allocated.
     pub(super) fn settle_allotment<'r>(
         &'r self,
         mut given: Allotment<'r>,
@@ -249,12 +249,12 @@ impl Registry {
             for address in given.addresses.clone() {
                 self.note_address(address, namespace, name).await;
             }
-            // Only now others may look for the IPAddresses instead.
+            // From now on the IPAddresses show what is taken.
             drop(given);
         })
     }
 
-    /// Takes back what a service had that is gone.
+    /// Releases what a removed service had.
     pub(super) async fn take_back(&self, call: &Call, removed: &Value) {
         if !is_service(call) {
             return;
@@ -283,7 +283,7 @@ fn is_service(call: &Call) -> bool {
     call.info.builtin && call.info.group.is_empty() && call.info.plural == SERVICES
 }
 
-/// Whether it was made without an address, rather than as a name of something outside.
+/// Returns whether the service is headless, not an external name.
 fn has_no_address_on_purpose(old: &Value) -> bool {
     old.pointer("/spec/type").is_none_or(|kind| kind != "ExternalName")
 }
@@ -292,7 +292,7 @@ fn address_key(address: IpAddr) -> Key {
     Key { resource: ADDRESSES.into(), namespace: String::new(), name: address.to_string() }
 }
 
-/// A dry run asks one of the ranges, whichever it is.
+/// Formats the error for an address outside of the ranges; a dry run names only one of them.
 fn not_in_range(ranges: &[ServiceRange], address: IpAddr, dry_run: bool) -> String {
     match ranges.first().filter(|_| dry_run) {
         Some(range) => {
@@ -340,7 +340,7 @@ fn outside() -> String {
     format!("provided port is not in the valid range. The range of valid ports is {first}-{last}")
 }
 
-/// FNV-1a: where the drawing begins, which depends on the service alone.
+/// Returns an FNV-1a hash: the start of the search for an address, which depends on the service only.
 fn hash(uid: &str) -> u32 {
     uid.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

@@ -1,5 +1,5 @@
-//! The objects that say what is given, and those that every cluster has: the ServiceCIDR, and the Service by which pods
-//! reach the API server.
+//! Maintains the IPAddresses of services, and the objects that every cluster has: the ServiceCIDR, and the Service by which
+//! pods reach the API server.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -17,19 +17,19 @@ use crate::registry::Registry;
 use crate::resources::Subresource;
 use crate::status::Refusal;
 
-/// Who says of the ServiceCIDR that it is ready.
+/// The field manager of the ServiceCIDR's condition `Ready`.
 const RANGE_MANAGER: &str = "kubernetes-service-cidr-controller";
 const NETWORKING: &str = "networking.k8s.io";
-/// What says that an IPAddress was made here.
+/// The label of IPAddresses that the server created.
 const MANAGED: (&str, &str) = ("ipaddress.kubernetes.io/managed-by", "ipallocator.k8s.io");
 /// The namespace of the Service by which pods reach the API server; its name is that of the range.
 const NAMESPACE: &str = "default";
 
 impl Registry {
-    /// Makes what every cluster has, and brings what is given in line with the services that are stored.
+    /// Creates what every cluster has, and reconciles addresses and ports with the stored services.
     ///
     /// # Errors
-    /// When the store does not take an object.
+    /// If the store refuses an object.
     pub(crate) async fn open_allotments(&self) -> Result<(), Refusal> {
         self.make_range().await?;
         let mut given = HashSet::new();
@@ -56,10 +56,10 @@ impl Registry {
         self.make_own_service().await
     }
 
-    /// Gives pods the Service by which they reach the API server, unless it is there.
+    /// Creates the Service by which pods reach the API server, if it does not exist.
     ///
     /// # Errors
-    /// When the store does not take it.
+    /// If the store refuses it.
     pub(super) fn make_own_service(&self) -> BoxFuture<'_, Result<(), Refusal>> {
         Box::pin(async move {
             let Some(first) = self.default_range().map(ServiceRange::first) else { return Ok(()) };
@@ -73,7 +73,7 @@ impl Registry {
         })
     }
 
-    /// The Service by which pods reach the API server comes again.
+    /// Creates the Service by which pods reach the API server again when it was removed.
     pub(in crate::registry) async fn settle_own_service(&self, call: &Call, name: &str) {
         let is_it = super::is_service(call) && call.namespace == NAMESPACE && name == DEFAULT;
         if is_it && let Err(refusal) = self.make_own_service().await {
@@ -103,7 +103,7 @@ impl Registry {
         self.apply_status(&call, DEFAULT, &json!({"conditions": [ready]}), RANGE_MANAGER).await
     }
 
-    /// The ranges that services have their addresses from, that of the server first.
+    /// Returns the address ranges of services, that of the server first.
     pub(super) fn ranges(&self) -> Vec<ServiceRange> {
         let mut stored: Vec<_> =
             self.stored_objects(RANGES, None).iter().map(|kept| kept.object.values()).collect();
@@ -115,7 +115,7 @@ impl Registry {
         self.ranges().first().copied()
     }
 
-    /// Makes the IPAddress that says whose the address is.
+    /// Creates the IPAddress that assigns the address to the service.
     pub(super) async fn note_address(&self, address: IpAddr, namespace: &str, name: &str) {
         let family = if address.is_ipv6() { "IPv6" } else { "IPv4" };
         let (managed, by) = MANAGED;
@@ -128,7 +128,7 @@ impl Registry {
         }
     }
 
-    /// Removes the IPAddress, if it is that of this service.
+    /// Removes the IPAddress if it belongs to this service.
     pub(super) async fn forget_address(&self, address: IpAddr, namespace: &str, name: &str) {
         let Some(stored) = self.store.latest(&address_key(address)) else { return };
         let parent = &stored.object["spec"]["parentRef"];
@@ -149,7 +149,7 @@ impl Registry {
         }
     }
 
-    /// Makes an object, unless there is one of its name.
+    /// Creates an object if none of its name exists.
     pub(in crate::registry) async fn make(
         &self,
         (group, plural): (&str, &str),

@@ -1,4 +1,4 @@
-//! The addresses that services may have: those of the ServiceCIDRs (pkg/registry/core/service/ipallocator).
+//! Defines address ranges of services, from ServiceCIDRs (pkg/registry/core/service/ipallocator).
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::object;
 
-/// The ServiceCIDR that the server makes itself.
+/// The name of the ServiceCIDR that the server creates.
 pub(super) const DEFAULT: &str = "kubernetes";
 
-/// Addresses of IPv4 in a row, without that of the network and the one of all its hosts.
+/// A range of IPv4 addresses, without the network and broadcast addresses.
 ///
 /// ```
 /// use admit_apiserver::ServiceRange;
@@ -25,41 +25,41 @@ pub struct ServiceRange {
     bits: u32,
 }
 
-/// Where services have their addresses, and where clients reach the server.
+/// The address range of services, and the endpoint at which clients reach the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServiceNetwork {
-    /// Out of which services get their addresses; the first one is that of the Service `kubernetes`.
+    /// The range of service addresses; the first address is that of the Service `kubernetes`.
     pub range: ServiceRange,
-    /// The address of the endpoint of `kubernetes`. Without one, and with one of the machine alone, which pods would
-    /// understand as their own, it has no endpoints.
+    /// The address of the endpoint of `kubernetes`. It has no endpoints without an address, or with a loopback address, which
+    /// pods would take for their own.
     pub address: Option<IpAddr>,
     /// The port of that endpoint.
     pub port: u16,
 }
 
 impl Default for ServiceNetwork {
-    /// That of kube-apiserver, where nobody says otherwise.
+    /// Returns the default of kube-apiserver.
     fn default() -> Self {
         Self { range: ServiceRange::default(), address: None, port: 6443 }
     }
 }
 
-/// What is wrong with a text that should name a range.
+/// Says why a text is not a valid range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServiceRangeError {
-    /// It is not written as a network and the length of its prefix.
+    /// The text is not a network with a prefix length.
     #[error("a range of addresses of services is written as 10.0.0.0/24")]
     Form,
-    /// It is one of IPv6.
+    /// The range is IPv6.
     #[error("services of IPv6 are not supported: name a range of IPv4, as 10.0.0.0/24")]
     Ipv6,
-    /// It is larger or smaller than kube-apiserver takes.
+    /// The range is larger or smaller than kube-apiserver allows.
     #[error("a range of addresses of services has a prefix of 12 to 30 bits, as 10.0.0.0/24")]
     Length,
 }
 
 impl Default for ServiceRange {
-    /// That of kube-apiserver, where nobody says otherwise.
+    /// Returns the default of kube-apiserver.
     fn default() -> Self {
         Self { network: Ipv4Addr::new(10, 0, 0, 0), bits: 24 }
     }
@@ -74,10 +74,10 @@ impl std::fmt::Display for ServiceRange {
 impl std::str::FromStr for ServiceRange {
     type Err = ServiceRangeError;
 
-    /// Bits beyond the prefix are left out.
+    /// Parses a range in CIDR notation; bits beyond the prefix are dropped.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let range = Self::read(text)?;
-        // kube-apiserver takes 2^20 addresses at most, and a service has to fit in beside its own.
+        // kube-apiserver allows 2^20 addresses at most, and a service must fit in beside `kubernetes`.
         if (12..=30).contains(&range.bits) { Ok(range) } else { Err(ServiceRangeError::Length) }
     }
 }
@@ -93,19 +93,19 @@ impl ServiceRange {
         Ok(Self { network: Ipv4Addr::from(network.to_bits() & mask), bits })
     }
 
-    /// How many services have room.
+    /// Returns the number of addresses.
     fn size(self) -> u32 {
         let hosts = 32_u32.saturating_sub(self.bits);
         let all = 1_u32.checked_shl(hosts).unwrap_or(u32::MAX);
         all.saturating_sub(2)
     }
 
-    /// The address that a dry run shows.
+    /// Returns the address that a dry run shows.
     pub(super) fn shown(self) -> IpAddr {
         self.network.into()
     }
 
-    /// That of the API server itself.
+    /// Returns the address of the Service `kubernetes`.
     #[must_use]
     pub fn first(self) -> IpAddr {
         self.at(0)
@@ -121,8 +121,8 @@ impl ServiceRange {
         place.is_some_and(|place| place < self.size())
     }
 
-    /// All addresses, beginning somewhere: those that nobody asks for by number come from the upper part, as long as there
-    /// is one left.
+    /// Returns all addresses in the order of allocation from a start: those of the upper part first, since services request
+    /// addresses of the lower part explicitly.
     pub(super) fn drawn(self, start: u32) -> impl Iterator<Item = IpAddr> {
         let size = self.size();
         let asked_for = if size < 16 { 0 } else { (size / 16).clamp(16, 256).min(size) };
@@ -137,7 +137,7 @@ impl ServiceRange {
     }
 }
 
-/// The ranges of a ServiceCIDR that addresses can be had from.
+/// Returns the ranges of a ServiceCIDR from which addresses can be allocated.
 pub(super) fn of(cidr: &Value) -> Vec<ServiceRange> {
     let conditions = pointer::items(cidr, "/status/conditions");
     let ready = conditions.iter().find(|condition| condition["type"] == "Ready");

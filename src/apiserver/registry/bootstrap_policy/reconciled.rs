@@ -1,5 +1,5 @@
-//! What becomes of a default role or binding that is there already: nothing is taken from it, and what it lacks is added,
-//! unless its annotation says that it is to be left alone.
+//! Decides how an existing default role or binding is changed: nothing is removed, and what it lacks is added,
+//! unless an annotation of the object opts out.
 
 use admit_policy::rbac::{Rule, missing};
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ const UPDATED: &str = "rbac.authorization.kubernetes.io/autoupdate";
 pub(super) enum Reconciled {
     Kept,
     Changed(Value),
-    /// A binding to another role: that cannot be changed.
+    /// Delete and create again: a binding has another role, which is immutable.
     Replaced,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn reconciled(live: &Value, expected: &Value) -> Reconciled {
     if wanted == *live { Reconciled::Kept } else { Reconciled::Changed(wanted) }
 }
 
-/// Adds the labels or annotations that are not there; those that are stay as they are.
+/// Adds missing labels or annotations; existing ones keep their values.
 fn add_texts(wanted: &mut Value, expected: &Value, field: &str) {
     let texts =
         expected.pointer("/metadata").and_then(|metadata| metadata.get(field)).and_then(Value::as_object);
@@ -47,7 +47,7 @@ fn add_texts(wanted: &mut Value, expected: &Value, field: &str) {
     }
 }
 
-/// Adds the rules that are not covered, or the selectors that are not there; who should gather no rules does not.
+/// Adds rules that are not covered, or missing selectors; removes an aggregation rule that is not expected.
 fn add_rules(wanted: &mut Value, live: &Value, expected: &Value) {
     const SELECTORS: &str = "/aggregationRule/clusterRoleSelectors";
     let gathers = |object: &Value| object.get("aggregationRule").is_some_and(|rule| !rule.is_null());
@@ -68,7 +68,7 @@ fn add_rules(wanted: &mut Value, live: &Value, expected: &Value) {
     }
 }
 
-/// A rule for each verb of a rule.
+/// Splits a rule into one for each verb.
 fn by_verb(rule: &Rule) -> Vec<Value> {
     let fields = [
         ("apiGroups", &rule.api_groups),

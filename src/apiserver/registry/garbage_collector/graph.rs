@@ -1,7 +1,7 @@
-//! Who owns whom, as of one revision of the store.
+//! Builds the graph of owners and dependents at one revision of the store.
 //!
-//! All kinds are listed at the same revision: read one after the other, an owner that comes with its dependents, or one that
-//! goes after it let go of them, would seem to be gone while they still name it.
+//! All kinds are listed at the same revision: listed one after the other, an owner that is created with its dependents, or
+//! removed after them, would seem to be gone while they still name it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::resources::{ResourceInfo, Scope};
 use crate::served::Served;
 use crate::store::{Kept, Key, Range, StoreError};
 
-/// One stored object, as far as collection goes.
+/// One stored object, with what collection needs.
 pub(super) struct Node {
     pub(super) call: Call,
     pub(super) name: String,
     pub(super) uid: String,
     pub(super) resource_version: String,
     owners: Vec<Owner>,
-    /// Whether its dependents are let go before it goes.
+    /// Whether its dependents are orphaned before it is removed.
     pub(super) orphans: bool,
-    /// Whether it waits until they are gone.
+    /// Whether it waits until its dependents are removed.
     pub(super) waits: bool,
     pub(super) terminating: bool,
 }
@@ -35,19 +35,19 @@ struct Owner {
     kind: String,
     name: String,
     uid: String,
-    /// Whether the object holds up the deletion of this owner in the foreground.
+    /// Whether the object blocks the foreground deletion of this owner.
     blocks: bool,
 }
 
-/// What has become of an owner.
+/// The state of an owner.
 enum State<'g> {
-    /// It is there, and stays or lets its dependents go.
+    /// It exists, and stays or orphans its dependents.
     Solid(&'g Node),
-    /// It is there until its dependents are gone.
+    /// It exists until its dependents are removed.
     Waiting(&'g Node),
-    /// It is not where the reference says, or is another one by now.
+    /// It does not exist at the reference's place, or has another uid.
     Gone,
-    /// Nobody can tell: its kind is not served, or is one of namespaces while the dependent is in none.
+    /// Cannot be determined: its kind is not served, or is namespaced while the dependent is not.
     Unknown,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Graph {
     kinds: HashMap<(String, String), Arc<ResourceInfo>>,
 }
 
-/// The references of one object, by what has become of the owners.
+/// The owners of one object, by state.
 #[derive(Default)]
 pub(super) struct Owners<'g> {
     pub(super) solid: usize,
@@ -68,7 +68,7 @@ pub(super) struct Owners<'g> {
 }
 
 impl Graph {
-    /// By the uid of an owner that is there: who depends on it, and whether that holds up its deletion.
+    /// Returns the dependents of each existing owner by its uid, and whether they block its deletion.
     pub(super) fn dependents(&self) -> HashMap<&str, Vec<(&Node, bool)>> {
         let mut dependents: HashMap<&str, Vec<(&Node, bool)>> = HashMap::new();
         for node in &self.nodes {
@@ -81,7 +81,7 @@ impl Graph {
         dependents
     }
 
-    /// What has become of the owners of `node`.
+    /// Returns the owners of `node` by state.
     pub(super) fn owners<'g>(&'g self, node: &'g Node) -> Owners<'g> {
         let mut owners = Owners::default();
         for owner in &node.owners {
@@ -95,7 +95,7 @@ impl Graph {
         owners
     }
 
-    /// The owners of `node` that go, and let it go before.
+    /// Returns the terminating owners of `node` that orphan it.
     pub(super) fn orphaning<'g>(&'g self, node: &'g Node) -> Vec<&'g str> {
         let lets_go = |owner: &Owner| match self.state(node, owner) {
             State::Solid(found) | State::Waiting(found) => found.terminating && found.orphans,
@@ -104,8 +104,8 @@ impl Graph {
         node.owners.iter().filter(|owner| lets_go(owner)).map(|owner| owner.uid.as_str()).collect()
     }
 
-    /// An owner is looked for where the reference says, as kube-controller-manager does: one of the same uid at another place
-    /// is none.
+    /// Returns the state of an owner, which is looked up at the reference's place as by kube-controller-manager: an object
+    /// with the same uid elsewhere does not count.
     fn state(&self, node: &Node, owner: &Owner) -> State<'_> {
         let kind = (owner.api_version.clone(), owner.kind.clone());
         let Some(info) = self.kinds.get(&kind) else { return State::Unknown };
@@ -129,12 +129,12 @@ impl Node {
         !self.owners.is_empty()
     }
 
-    /// Whether it holds up the deletion of an owner.
+    /// Returns whether it blocks the deletion of an owner.
     pub(super) fn blocks(&self) -> bool {
         self.owners.iter().any(|owner| owner.blocks)
     }
 
-    /// What becomes of its own dependents when it is deleted: what its finalizers ask for.
+    /// Returns how its own dependents are treated when it is deleted, according to its finalizers.
     pub(super) fn propagation(&self) -> Propagation {
         match (self.orphans, self.waits) {
             (true, _) => Propagation::Orphan,
@@ -145,10 +145,10 @@ impl Node {
 }
 
 impl Registry {
-    /// All stored objects, as they are now.
+    /// Builds the graph of all stored objects.
     ///
     /// # Errors
-    /// When the store cannot show them; nobody can tell then who has no owner.
+    /// If the store cannot list them: without all of them missing owners cannot be determined.
     pub(super) fn graph(&self) -> Result<Graph, StoreError> {
         let at = self.store.revision();
         let served = self.served();

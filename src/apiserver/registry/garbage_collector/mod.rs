@@ -1,7 +1,7 @@
-//! The garbage collector: deletes dependents of deleted owners, releases orphans, and empties deleted namespaces.
+//! Implements the garbage collector: deletes dependents of deleted owners, releases orphans, and empties deleted namespaces.
 //!
 //! It is notified of every removal and of every object that waits for it, and processes them in batches, each with
-//! one walk over the stored objects. At start it looks at everything once, so that nothing is forgotten over a
+//! one walk over the stored objects. At start it processes everything once, so that nothing is missed over a
 //! restart.
 
 mod graph;
@@ -27,14 +27,14 @@ use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 use crate::warning::Warnings;
 
-/// Objects that are deleted at once: enough for a commit that lasts as long as hundreds of changes are made, and few enough
-/// that each batch is answered soon.
+/// The number of concurrent deletions: enough for a durable commit, which lasts as long as hundreds of changes, and few
+/// enough that each batch completes soon.
 pub(super) const AT_ONCE: usize = 64;
 
-/// How many times as long as its last walk the collector rests: a fifth of the time is walked at most.
+/// The pause after a walk, in multiples of its time: a fifth of the time is spent walking at most.
 const REST: u32 = 4;
 
-/// What the collector was told since it last looked.
+/// Records whether there is something to collect.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     pending: Mutex<bool>,
@@ -59,7 +59,7 @@ impl Collector {
 }
 
 impl Registry {
-    /// Collects until the future is dropped, if anybody is to.
+    /// Collects until the future is dropped, if one of its controllers is enabled.
     pub(crate) async fn collect(&self) {
         if ![housekeeping::GARBAGE, housekeeping::NAMESPACES].iter().any(|name| self.controllers.runs(name)) {
             return;
@@ -71,7 +71,7 @@ impl Registry {
             if let Err(error) = self.sweep().await {
                 tracing::warn!(%error, "garbage collection will try again with the next change");
             }
-            // While objects go one by one, a walk over all that are left is not worth each of them.
+            // While objects are removed one by one, a walk for each of them is not worth it.
             sleep(began.elapsed() * REST).await;
         }
     }
@@ -79,7 +79,7 @@ impl Registry {
     /// Processes all stored objects once.
     ///
     /// # Errors
-    /// The first refusal that is not a race with somebody else.
+    /// The first refusal that is not caused by a concurrent change.
     pub(crate) async fn sweep(&self) -> Result<(), Refusal> {
         if self.controllers.runs(housekeeping::GARBAGE) {
             match self.graph() {
@@ -102,7 +102,7 @@ impl Registry {
         let of = |node: &Node| dependents.get(node.uid.as_str()).map(Vec::as_slice).unwrap_or_default();
         let mut deleted = Vec::new();
         for node in graph.nodes.iter().filter(|node| node.is_owned()) {
-            // One change for all owners that let it go: each change is as large as the object.
+            // One change for all owners that orphan it, as each change rewrites the object.
             let orphaning = graph.orphaning(node);
             if !orphaning.is_empty() {
                 self.ignore_races(self.disown(node, &orphaning).await)?;
@@ -117,7 +117,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Whether `node` is deleted, and how: what has an owner that stays only forgets the others.
+    /// Decides whether and how `node` is deleted; if an owner stays, only the references to the others are removed.
     async fn judge<'g>(
         &self,
         node: &'g Node,
@@ -138,7 +138,7 @@ impl Registry {
         if waiting.is_empty() || dependents.is_empty() {
             return Ok(Some((node, node.propagation())));
         }
-        // Owners in a circle would wait for each other.
+        // Owners in a cycle would wait for each other.
         if dependents.iter().any(|(one, _)| one.terminating && one.waits) && node.blocks() {
             self.ignore_races(self.unblock(node).await)?;
             self.collector.poke();
@@ -147,19 +147,19 @@ impl Registry {
         Ok(Some((node, Propagation::Foreground)))
     }
 
-    /// Does what the finalizers of a terminating owner ask for.
+    /// Carries out what the finalizers of a terminating owner ask for.
     async fn end(&self, owner: &Node, dependents: &[(&Node, bool)]) -> Result<(), Refusal> {
         if owner.orphans {
             return self.ignore_races(self.release(owner, "orphan").await);
         }
-        // A dependent's removal pokes the collector again, which then finds the owner free.
+        // The removal of a dependent wakes the collector again.
         if owner.waits && !dependents.iter().any(|(_, blocks)| *blocks) {
             return self.ignore_races(self.release(owner, "foregroundDeletion").await);
         }
         Ok(())
     }
 
-    /// Deletes `nodes` as they were looked at: what changed since may have another owner, or none.
+    /// Deletes `nodes` unless they changed since they were read, and may have another owner.
     async fn delete_all(&self, nodes: &[(&Node, Propagation)]) -> Result<(), Refusal> {
         let options = |node: &Node, propagation| DeleteOptions {
             uid: Some(node.uid.clone()),
@@ -171,7 +171,7 @@ impl Registry {
         self.delete_together(&nodes.collect::<Vec<_>>()).await
     }
 
-    /// Deletes `nodes`, so many at once that a durable store commits them together.
+    /// Deletes `nodes`, several concurrently, so that a durable store commits them together.
     async fn delete_together(&self, nodes: &[(&Node, DeleteOptions)]) -> Result<(), Refusal> {
         for together in nodes.chunks(AT_ONCE) {
             let deleted = together.iter().map(|(node, options)| self.delete(&node.call, &node.name, options));
@@ -183,7 +183,7 @@ impl Registry {
     }
 
     async fn disown(&self, dependent: &Node, owners: &[&str]) -> Result<(), Refusal> {
-        // An object may name as many owners as fit in it.
+        // The number of owners is limited by the size of the object only.
         let owners: HashSet<&str> = owners.iter().copied().collect();
         let gone = |reference: &Value| reference["uid"].as_str().is_some_and(|uid| owners.contains(uid));
         self.amend(&dependent.call, &dependent.name, |object| {
@@ -197,7 +197,7 @@ impl Registry {
         .await
     }
 
-    /// Lets all its owners go without it.
+    /// Stops it from blocking the deletion of its owners.
     async fn unblock(&self, dependent: &Node) -> Result<(), Refusal> {
         self.amend(&dependent.call, &dependent.name, |object| {
             let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
@@ -218,7 +218,7 @@ impl Registry {
         .await
     }
 
-    /// Somebody else changed or removed the object meanwhile, which is then looked at again.
+    /// Ignores a concurrent change or removal; a changed object is processed again.
     fn ignore_races<T>(&self, outcome: Result<T, Refusal>) -> Result<(), Refusal> {
         match outcome {
             Err(refusal) if refusal.code() == 409 => {
@@ -230,7 +230,7 @@ impl Registry {
         }
     }
 
-    /// A change by the server itself: no admission, no validation.
+    /// Changes an object as the server itself: without admission and validation.
     async fn amend(&self, call: &Call, name: &str, change: impl Fn(&mut Value)) -> Result<(), Refusal> {
         let key = call.key(name);
         let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
@@ -252,8 +252,8 @@ impl Registry {
         Ok(())
     }
 
-    /// About an object of the resource. If that is a custom one, in the version that the object is stored in, served or not:
-    /// in that one it can always be had.
+    /// Returns the server's own call for an object of the resource: for a custom resource in the stored version, served or
+    /// not, which needs no conversion.
     pub(super) fn own_call_about(&self, info: &Arc<ResourceInfo>, object: &Value) -> Call {
         let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         let served = self.served();

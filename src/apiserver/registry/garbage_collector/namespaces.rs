@@ -1,4 +1,4 @@
-//! The end of a namespace: all that is in it goes first.
+//! Ends terminating namespaces: deletes everything in them first.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Default values at fixed paths, independent of the rest of the object; `fixed_defaults.txt` lists them.
+//! Sets default values at fixed paths, independent of the rest of the object; `fixed_defaults.txt` lists them.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ const TABLE: &str = include_str!("fixed_defaults.txt");
 /// Kind and group, path, value.
 static LINES: LazyLock<Vec<(&str, &str, Value)>> = LazyLock::new(|| written().filter_map(read).collect());
 
-/// Fills in the values of the kind.
+/// Sets the defaults of the kind.
 pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
     for (kind, path, value) in &*LINES {
         let (name, group) = kind.split_once('.').unwrap_or((kind, ""));

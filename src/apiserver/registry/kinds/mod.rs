@@ -1,4 +1,4 @@
-//! What the verbs ask the rooms of the kinds, and the versions of definitions: defaults, fields that the server sets,
+//! Calls what is specific to a built-in kind or a CRD version for the verbs: defaults, fields that the server sets,
 //! validation, warnings, deletion.
 
 mod fixed_defaults;
@@ -20,12 +20,12 @@ use crate::status::{Cause, Causes, Refusal};
 use crate::store::Key;
 use crate::validation::{self, metadata};
 
-/// Whether a client may give the status together with the rest.
+/// Returns whether a client may set the status together with the rest.
 pub(super) fn status_is_kept(info: &ResourceInfo) -> bool {
     has(info, Habit::StatusIsKept)
 }
 
-/// Whether objects of this kind count the changes of their specification.
+/// Returns whether objects of this kind have a generation that counts changes of their spec.
 pub(super) fn has_generation(info: &ResourceInfo) -> bool {
     const COUNTED: [&str; 24] = [
         "pods",
@@ -56,7 +56,7 @@ pub(super) fn has_generation(info: &ResourceInfo) -> bool {
     !info.builtin || COUNTED.contains(&info.plural.as_str())
 }
 
-/// Whether two values of a field of a kind mean the same, where only what they mean is compared.
+/// Returns whether two values of a field are equal, by meaning for fields of built-in kinds.
 pub(super) fn alike(info: &ResourceInfo, field: &str, one: Option<&Value>, other: Option<&Value>) -> bool {
     let tables = tables();
     let id = info.builtin.then(|| tables.kind(&info.group, &info.version, &info.kind)).flatten();
@@ -65,18 +65,18 @@ pub(super) fn alike(info: &ResourceInfo, field: &str, one: Option<&Value>, other
     tables.alike_as(&field.kind, one, other)
 }
 
-/// Whether something empty that was sent is a change by itself, and nothing has taken its place in `new`.
+/// Returns whether an empty value that was sent is a change by itself, and `new` still has it.
 pub(super) fn counts_emptied(call: &Call, new: &Value) -> bool {
     has(&call.info, Habit::CountsEmpty)
         && call.emptied.places().iter().any(|place| !place.is_metadata() && place.is_empty_in(new))
 }
 
-/// Whether PUT has to name the resourceVersion that it replaces.
+/// Returns whether PUT must name the resourceVersion that it replaces.
 pub(super) fn needs_resource_version(info: &ResourceInfo) -> bool {
     !info.builtin || has(info, Habit::NeedsVersion)
 }
 
-/// Fills in what a client may leave out: it counts as sent by the client.
+/// Sets the defaults of an object that a client sent; they count as sent by the client.
 pub(super) fn default(call: &Call, object: &mut Value) {
     match &call.custom {
         Some(custom) => custom.fill(object),
@@ -89,19 +89,19 @@ pub(super) fn default(call: &Call, object: &mut Value) {
     }
 }
 
-/// Fills in what is read of a stored object, which has nothing empty in it any longer.
+/// Sets the defaults of a stored object, where empty values that were sent are gone.
 pub(super) fn default_stored(call: &Call, object: &mut Value) {
     if call.info.builtin && !call.emptied.places().is_empty() {
         default_as(&call.info.version, &call.info, object);
     }
 }
 
-/// Fills in what may be left out of a built-in object that is made anew, and has nothing empty in it.
+/// Sets the defaults of a built-in object that the server creates, which has no empty values.
 pub(super) fn default_unsent(info: &ResourceInfo, object: &mut Value) {
     default_as(&info.version, info, object);
 }
 
-/// Fills in what a client may leave out of a built-in object in another version.
+/// Sets the defaults of a built-in object in another version.
 pub(super) fn default_as(version: &str, info: &ResourceInfo, object: &mut Value) {
     if info.builtin {
         fixed_defaults::fill(info, object);
@@ -111,7 +111,7 @@ pub(super) fn default_as(version: &str, info: &ResourceInfo, object: &mut Value)
     }
 }
 
-/// Fills in a new object, after the metadata.
+/// Prepares a new object for storage, after its metadata is set.
 pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     if call.info.builtin {
         pod_spec::write_divisors(object);
@@ -131,7 +131,7 @@ pub(super) fn prepare_create(call: &Call, object: &mut Value) {
     }
 }
 
-/// Brings a changed object into the form that is stored.
+/// Prepares a changed object for storage.
 pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     if call.info.builtin {
         pod_spec::write_divisors(object);
@@ -154,7 +154,7 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     }
 }
 
-/// Reasons why nothing may be created now, whatever the object says.
+/// Refuses any creation while the definition is terminating.
 pub(super) fn refuse_create(call: &Call, object: &Value) -> Result<(), Refusal> {
     if call.custom.as_ref().is_some_and(|custom| custom.terminating) {
         let why = "create not allowed while custom resource definition is terminating";
@@ -163,8 +163,8 @@ pub(super) fn refuse_create(call: &Call, object: &Value) -> Result<(), Refusal> 
     Ok(())
 }
 
-/// What is wrong with the object, and with the change where there is an old one. Where it lies is looked at if there are
-/// objects to look at.
+/// Validates the object, and the change if there is an old one. Checks that need the object's namespace run only with
+/// `objects`.
 pub(super) fn validate(
     call: &Call,
     objects: Option<&dyn Objects>,
@@ -180,7 +180,7 @@ pub(super) fn validate(
     pod_spec::privileged::refused_if(refused, || call.emptied.shown_by(|| causes(call, objects, object, old)))
 }
 
-/// What is wrong with an object in its namespace.
+/// Runs the checks that depend on the object's namespace.
 fn misplaced(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Option<&Value>) -> Causes {
     let judge = strategy(&call.info).and_then(|strategy| strategy.validate_placed);
     let Some((judge, objects)) = judge.zip(objects) else { return Causes::default() };
@@ -196,7 +196,7 @@ fn misplaced(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Op
 fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Option<&Value>) -> Causes {
     let status = call.subresource == Some(Subresource::Status);
     if let Some(custom) = call.custom.as_ref().filter(|custom| object::kind(object) != custom.info.kind) {
-        // An object of another kind is not looked at any further.
+        // An object of another kind is not validated further.
         return custom.validate(object, old, status, (&[], &call.warnings));
     }
     let mut causes = match old {
@@ -244,7 +244,7 @@ fn causes(call: &Call, objects: Option<&dyn Objects>, object: &Value, old: Optio
     causes
 }
 
-/// What is wrong with the metadata of a changed object, as often as upstream's validations find it.
+/// Validates the metadata of a changed object, with each error as often as upstream reports it.
 fn of_change(call: &Call, object: &Value, old: &Value) -> Causes {
     let mut causes = Causes::default();
     let change = metadata::validate_update(object, old);
@@ -252,7 +252,7 @@ fn of_change(call: &Call, object: &Value, old: &Value) -> Causes {
     if call.subresource.is_none() {
         causes.extend(validation::before_change(&call.info, object, old));
     }
-    // What is below is validated as a change alone.
+    // These subresources are validated as a change only.
     let is_below = matches!(call.subresource, Some(Subresource::Status | Subresource::Finalize))
         && !has(&call.info, Habit::StatusAlike);
     let is_judged = !is_below || !has(&call.info, Habit::StatusUnjudged);
@@ -270,13 +270,13 @@ fn of_change(call: &Call, object: &Value, old: &Value) -> Causes {
     causes
 }
 
-/// Adds what a kind's own validation found, which looks at the metadata, too, and so did the one of every kind.
+/// Adds the errors of a kind's validation that the common validation has not found already.
 fn add_new(causes: &mut Causes, found: Causes) {
     let before: HashSet<Cause> = causes.iter().cloned().collect();
     causes.extend(found.into_iter().filter(|cause| !before.contains(cause)));
 }
 
-/// The refusal of an object for these causes; it names what kind the object says it is.
+/// Builds the refusal of an invalid object; it names the kind in the object.
 pub(super) fn invalid(call: &Call, object: &Value, name: &str, causes: Causes) -> Refusal {
     match object::kind(object) {
         kind if call.custom.is_some() => Refusal::invalid_kind(&call.info.group, kind, name, causes),
@@ -287,7 +287,7 @@ pub(super) fn invalid(call: &Call, object: &Value, name: &str, causes: Causes) -
     }
 }
 
-/// Warnings that the object deserves although it is accepted: of what it did not have before.
+/// Adds warnings for what the object did not have before.
 pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
     for warning in metadata::finalizer_warnings(&call.info, object, old) {
         call.warnings.add(warning);
@@ -301,37 +301,37 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
     warnings.into_iter().flatten().for_each(|warning| call.warnings.add(warning));
 }
 
-/// How objects of the kind are read, where that is not as they are stored.
+/// Returns how objects of the kind are read, if they are not read as stored.
 fn reading(info: &ResourceInfo) -> Option<Reading> {
     strategy(info).and_then(|strategy| strategy.reading)
 }
 
-/// Fills in what is not stored, but read.
+/// Sets fields that are not stored, but computed when an object is read.
 pub(super) fn read(info: &ResourceInfo, object: &mut Value) {
     if let Some(reading) = reading(info).filter(|reading| (reading.differs)(object)) {
         (reading.read)(object);
     }
 }
 
-/// Whether what is read of the stored object is not all stored. It is asked of a new object before defaults are filled in:
-/// what the server adds to the fields that are read from is in what is read then.
+/// Returns whether the stored object differs from what is read. For a new object it is called before defaults are set:
+/// what the server adds to the source fields is part of what is read.
 pub(super) fn reads_otherwise(info: &ResourceInfo, stored: &Value) -> bool {
     reading(info).is_some_and(|reading| (reading.differs)(stored))
 }
 
-/// Fills in what is read of the object, whether it differs or not.
+/// Sets the fields computed on reading, whether they differ or not.
 pub(super) fn read_anew(info: &ResourceInfo, object: &mut Value) {
     if let Some(reading) = reading(info) {
         (reading.read)(object);
     }
 }
 
-/// Whether that can be so for an object of the kind.
+/// Returns whether objects of the kind can differ from what is read.
 pub(super) fn may_read_otherwise(info: &ResourceInfo) -> bool {
     reading(info).is_some()
 }
 
-/// Whether a terminating object has nothing left to wait for.
+/// Returns whether a terminating object has nothing left to wait for.
 pub(super) fn is_finished(info: &ResourceInfo, object: &Value) -> bool {
     let grace = object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
     object::is_terminating(object)
@@ -340,13 +340,13 @@ pub(super) fn is_finished(info: &ResourceInfo, object: &Value) -> bool {
         && !is_held(info, object)
 }
 
-/// How long a deletion waits, in seconds; None: at once, without asking.
+/// Returns the grace period of a deletion in seconds; 0 for kinds without one.
 pub(super) fn grace_period(info: &ResourceInfo, object: &Value, asked: Option<i64>) -> i64 {
     let own = strategy(info).and_then(|strategy| strategy.grace_period);
     own.map_or(0, |grace_period| grace_period(object, asked))
 }
 
-/// Marks what DELETE marks beside the common metadata. Answers whether that was all: the kind ends in a way of its own.
+/// Sets what DELETE changes beside the common metadata. Returns true if the kind has a termination of its own.
 pub(super) fn mark_deleted(call: &Call, object: &mut Value) -> bool {
     if let Some(mark) = strategy(&call.info).and_then(|strategy| strategy.mark_deleted) {
         mark(object, &call.clock);
@@ -354,7 +354,7 @@ pub(super) fn mark_deleted(call: &Call, object: &mut Value) -> bool {
     has(&call.info, Habit::EndsByItself)
 }
 
-/// Whether something beside `metadata.finalizers` holds the object.
+/// Returns whether something beside `metadata.finalizers` blocks the removal.
 pub(super) fn is_held(info: &ResourceInfo, object: &Value) -> bool {
     strategy(info).and_then(|strategy| strategy.is_held).is_some_and(|is_held| is_held(object))
 }

@@ -1,4 +1,4 @@
-//! What is used of quotas while requests are decided that are stored nowhere.
+//! Tracks the usage of quotas for requests that are not stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::registry::quotas::QUOTAS;
 #[derive(Debug, Default)]
 pub(super) struct Books(BTreeMap<String, Vec<Value>>);
 
-/// Whether the object is a quota.
+/// Returns whether the object is a ResourceQuota.
 pub(super) fn is_quota(object: &Value) -> bool {
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let kind = TABLE.find("", "v1", QUOTAS);
@@ -26,7 +26,7 @@ pub(super) fn is_quota(object: &Value) -> bool {
 }
 
 impl Books {
-    /// Of what no status tells, `objects` are counted, which are looked at only then.
+    /// Creates the books; for quotas without a counted status, `objects` are counted, which are read only then.
     pub(super) fn new(quotas: &[Arc<Value>], objects: impl IntoIterator<Item = Arc<Value>>) -> Self {
         let (told, silent): (Vec<_>, Vec<_>) = quotas.iter().partition(|quota| tells(quota));
         let mut tallies: Vec<(&Value, Tally<'_>)> =
@@ -42,7 +42,7 @@ impl Books {
         books
     }
 
-    /// The quotas of one namespace, of which the objects of `host` are counted as they are before the request.
+    /// Creates the books of one namespace, where the objects of `host` are counted as they are before the request.
     pub(super) fn of_namespace(host: &dyn Host, request: &Request<'_>, namespace: &str) -> Self {
         let given = Given::of(host, request);
         let mut books = Self::default();
@@ -80,7 +80,7 @@ impl Books {
         self.0.entry(object::namespace(&quota).to_owned()).or_default().push(quota);
     }
 
-    /// The quotas of a namespace.
+    /// Returns the quotas of a namespace.
     pub(super) fn of(&self, namespace: &str) -> Vec<Arc<Value>> {
         let quotas = self.0.get(namespace).into_iter().flatten();
         quotas.map(|quota| Arc::new(quota.clone())).collect()
@@ -89,7 +89,7 @@ impl Books {
     /// Charges each quota of the namespace, or none of them.
     ///
     /// # Errors
-    /// When a quota does not let the object in.
+    /// If a quota refuses the object.
     pub(super) fn charge(&mut self, namespace: &str, written: Written<'_>) -> Result<(), Excess> {
         let quotas = self.0.get_mut(namespace).map(Vec::as_mut_slice).unwrap_or_default();
         let charged = quotas.iter().map(|quota| quota::charged(quota, written));
@@ -104,7 +104,7 @@ impl Books {
     }
 }
 
-/// Whether the quota comes from a server that has counted.
+/// Returns whether the quota has a status that a server counted.
 fn tells(quota: &Value) -> bool {
     quota.pointer("/status/used").is_some_and(Value::is_object)
 }

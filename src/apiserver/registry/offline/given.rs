@@ -1,4 +1,4 @@
-//! What plugins find of a cluster of which some objects are given.
+//! Presents given objects to plugins as a cluster.
 
 use std::sync::Arc;
 
@@ -20,16 +20,16 @@ use crate::resources::{ResourceInfo, ResourceTable, Scope};
 use crate::status::Refusal;
 use crate::store::{Kept, Key, StoreError, Stored};
 
-/// The objects of a host, in the form that a server keeps them in.
+/// The objects of a host, in the form in which a server stores them.
 #[derive(Debug)]
 pub(super) struct Given<'h> {
     host: &'h dyn Host,
-    /// Where what is about to be created would lie: it may be among the objects, and is not there yet.
+    /// The key of the object that is about to be created: it may be among the given objects, but does not exist yet.
     absent: Option<Key>,
 }
 
 impl<'h> Given<'h> {
-    /// As they are before the request is carried out.
+    /// Presents the objects as they are before the request.
     pub(super) fn of(host: &'h dyn Host, request: &Request<'_>) -> Self {
         let resource = &request.resource;
         let info = TABLE.find(&resource.group, &resource.version, &resource.resource);
@@ -46,13 +46,13 @@ impl<'h> Given<'h> {
         Self { host, absent }
     }
 
-    /// The objects of a resource in a namespace, of cluster scope where that is empty; of one name alone where it is given.
+    /// Returns the objects of a resource in a namespace (empty: cluster scope), or only the one of the given name.
     pub(super) fn found(&self, storage_key: &str, namespace: &str, name: Option<&str>) -> Vec<Arc<Value>> {
         let rows = TABLE.rows().iter().filter(|row| row.builtin && row.storage_key == storage_key);
         let of_row = |info: &Arc<ResourceInfo>| {
             let kind = GroupVersionKind::new(&*info.group, &*info.version, &*info.kind);
             let there = match name {
-                // A namespace may be known by its name alone, and is asked for again and again: it has no defaults that matter.
+                // A namespace may be known by name only, and is read often: it has no defaults that matter.
                 Some(name) if storage_key == "namespaces" => {
                     return self.host.namespace(name).ok().flatten().into_iter().collect();
                 }
@@ -124,7 +124,7 @@ impl Cluster for Given<'_> {
     }
 }
 
-/// Plugins ask about no schema: policies that change objects are run elsewhere.
+/// Unused, as plugins need no schemas and mutating policies run elsewhere.
 impl Schemas for Given<'_> {
     fn serves(&self, _: &GroupVersionKind) -> bool {
         false

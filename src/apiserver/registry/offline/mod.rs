@@ -1,9 +1,9 @@
-//! The admission plugins over objects that are given, without a cluster: for checks of manifests, and for test cases.
+//! Runs the admission plugins over given objects, without a cluster: for checks of manifests, and for test cases.
 //!
 //! | file | decides |
 //! |---|---|
-//! | `given` | what plugins find of the objects that are given |
-//! | `books` | what quotas are charged with, and what is used of them before |
+//! | `given` | how plugins see the given objects |
+//! | `books` | what quotas are charged with, and their usage before |
 
 mod books;
 mod given;
@@ -26,9 +26,9 @@ use crate::object;
 use crate::resources::{Scope, Subresource};
 use crate::status::Refusal;
 
-/// The admission plugins of the embedded server, over objects that are given: Namespaces with their labels, LimitRanges,
-/// ResourceQuotas, ServiceAccounts and classes. Where an object names another that is not given, that is taken as being there, and
-/// told.
+/// The admission plugins of the embedded server, over given objects: Namespaces with their labels, LimitRanges,
+/// ResourceQuotas, ServiceAccounts and classes. An object that is named but not given is assumed to exist, and the
+/// assumption is reported.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,15 +54,15 @@ use crate::status::Refusal;
 #[derive(Clone, Debug, Default)]
 pub struct OfflinePlugins {
     offline: Arc<Offline>,
-    /// What is charged one after the other; without it each request is alone.
+    /// The quotas that successive requests are charged to; without them each request is independent.
     books: Option<Arc<Mutex<Books>>>,
 }
 
 impl OfflinePlugins {
-    /// Those that are on by default with `enabled` ones and without `disabled` ones.
+    /// Selects the plugins that are on by default, plus `enabled` and without `disabled` ones.
     ///
     /// # Errors
-    /// For names of no plugin, for plugins that need a cluster, and for what they cannot be set to.
+    /// For unknown names, plugins that need a cluster, and invalid settings.
     pub fn new(
         enabled: &[String],
         disabled: &[String],
@@ -72,8 +72,8 @@ impl OfflinePlugins {
         Ok(Self { offline, books: None })
     }
 
-    /// The same that charges `quotas` with one request after the other. What is used of them before is what their status says,
-    /// else what `objects` take.
+    /// Returns the plugins with `quotas` that successive requests are charged to. Their usage before is that of their status,
+    /// or else that of `objects`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -95,7 +95,7 @@ impl OfflinePlugins {
         Self { offline: Arc::clone(&self.offline), books }
     }
 
-    /// Whether the object is a quota, which is to be [charged](Self::charging).
+    /// Returns whether the object is a ResourceQuota, which is to be [charged](Self::charging).
     #[must_use]
     pub fn keeps(object: &Value) -> bool {
         books::is_quota(object)
@@ -169,7 +169,7 @@ impl Plugins for OfflinePlugins {
     }
 }
 
-/// A request, as a server takes it.
+/// A request in the form of the server.
 struct Asked<'r> {
     call: Call,
     object: Option<Cow<'r, Value>>,
@@ -177,7 +177,7 @@ struct Asked<'r> {
 }
 
 impl<'r> Asked<'r> {
-    /// None of resources that are not built in, and of connections.
+    /// Converts a request; None for resources that are not built in, and for connections.
     fn of(request: &'r Request<'_>) -> Option<Self> {
         let resource = &request.resource;
         let info = TABLE.find(&resource.group, &resource.version, &resource.resource)?;

@@ -1,4 +1,4 @@
-//! Counts what is stored.
+//! Counts the usage of quotas from stored objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use crate::registry::Registry;
 use crate::resources::{ResourceTable, Scope};
 use crate::store::{Store, StoreError};
 
-/// How many times as long as its last counts the counter rests.
+/// The pause after a count, in multiples of its time.
 const REST: u32 = 4;
 
 impl Registry {
-    /// Counts until the future is dropped, if anybody is to.
+    /// Counts until the future is dropped, if the controller is enabled.
     pub(crate) async fn keep_quotas(&self) {
         if !self.quotas.on || !self.controllers.runs(housekeeping::QUOTAS) {
             return;
@@ -34,7 +34,7 @@ impl Registry {
         loop {
             let began = Instant::now();
             if self.count_quotas().await {
-                // While objects go one by one, a count of all that are left is not worth each of them.
+                // While objects are removed one by one, a count for each of them is not worth it.
                 sleep(began.elapsed() * REST).await;
             } else {
                 self.quotas.wake.notified().await;
@@ -42,7 +42,7 @@ impl Registry {
         }
     }
 
-    /// Counts in each namespace where something was let go; answers whether there was one.
+    /// Counts in each namespace where usage may have decreased; returns whether there was one.
     pub(crate) async fn count_quotas(&self) -> bool {
         self.quotas.counted.store(true, Ordering::Release);
         let behind = self.quotas.behind().clone();
@@ -55,8 +55,8 @@ impl Registry {
         !behind.is_empty()
     }
 
-    /// For somebody who was refused: counts in the namespace if something was let go there, and it was not counted just
-    /// now, so that a refusal costs no more than a part of the time. Answers whether it was counted.
+    /// Counts in the namespace for a refused write, if usage may have decreased there and the last count is not too recent, so
+    /// that refusals take a bounded part of the time. Returns whether it was counted.
     pub(super) async fn count_at_once(&self, namespace: &str, ledger: &Ledger) -> bool {
         if !self.quotas.counted.load(Ordering::Acquire) || !self.quotas.owes(namespace) {
             return false;
@@ -71,7 +71,7 @@ impl Registry {
         true
     }
 
-    /// Counts what is stored in the namespace. Boxed, since writes count and counts write.
+    /// Counts the objects of the namespace. Boxed, since writes count and counts write.
     fn count<'r>(&'r self, namespace: &'r str, ledger: &'r Ledger) -> BoxFuture<'r, ()> {
         Box::pin(async move {
             let _closed = ledger.close().await;
@@ -80,7 +80,7 @@ impl Registry {
             let quotas: Vec<_> = stored.iter().map(|kept| kept.object.values()).collect();
             let (store, table) = (self.store.clone(), Arc::clone(&self.served().table));
             let (within, now) = (namespace.to_owned(), self.clock.now());
-            // Each object is read: off the threads that carry bytes.
+            // Reads each object, so it runs off the threads that serve connections.
             let counted = spawn_blocking(move || tally(&store, &table, &within, &quotas, now)).await;
             match counted {
                 Ok(Ok(tallies)) => {
@@ -112,7 +112,7 @@ impl Registry {
     }
 }
 
-/// The statuses of quotas, by their names. Each object is read once, and one at a time, however many quotas count it.
+/// Computes the statuses of quotas by name. Each object is read once, one at a time, however many quotas count it.
 fn tally(
     store: &Store,
     table: &ResourceTable,

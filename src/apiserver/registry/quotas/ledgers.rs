@@ -1,4 +1,4 @@
-//! Who may write a status of a quota when: per namespace, so that a count in a large one keeps nobody else waiting.
+//! Provides the locks for quota statuses, by namespace, so that a count in a large one blocks no other.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::{Mutex, PoisonError};
@@ -7,41 +7,41 @@ use std::time::Duration;
 use tokio::sync::{MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::{Instant, sleep};
 
-/// Namespaces share so many ledgers: which ones share one, nobody can choose, since places are drawn anew at each start.
+/// The number of ledgers that namespaces share. Their assignment is random at each start, so that nobody can choose it.
 const LEDGERS: u64 = 64;
 
-/// How many times as long as its last count a ledger rests before somebody who writes has it counted again.
+/// The pause of a ledger before a write has it counted again, in multiples of the last count's time.
 const REST: u32 = 4;
 
-/// How long somebody who writes waits for the rest to end.
+/// How long a write waits for the pause to end.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether a ledger may be counted again.
+/// Says whether a ledger may be counted again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rested {
-    /// It had rested already.
+    /// The pause was over already.
     Before,
-    /// It has rested by now: somebody else may have counted meanwhile.
+    /// The pause ended while waiting: another write may have counted meanwhile.
     Now,
     NotYet,
 }
 
 #[derive(Debug)]
 pub(super) struct Ledgers {
-    /// All but one.
+    /// One less than the number of ledgers.
     ledgers: Vec<Ledger>,
     last: Ledger,
     places: RandomState,
 }
 
-/// What orders the charges and counts of some namespaces.
+/// Serialises the charges and counts of some namespaces.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// Read by who charges until the object is stored, and written by who counts.
+    /// Held for reading by a charge until its object is stored, and for writing by a count.
     open: RwLock<()>,
-    /// Charges come one after the other: each builds on the status that the one before left.
+    /// Held by one charge at a time: each builds on the status that the previous one left.
     turn: tokio::sync::Mutex<()>,
-    /// Until when nobody who writes has it counted.
+    /// The time before which no write has it counted.
     rests: Mutex<Option<Instant>>,
 }
 
@@ -53,7 +53,7 @@ impl Default for Ledgers {
 }
 
 impl Ledgers {
-    /// The ledger of a namespace.
+    /// Returns the ledger of a namespace.
     pub(super) fn of(&self, namespace: &str) -> &Ledger {
         let place = self.places.hash_one(namespace) % LEDGERS;
         usize::try_from(place).ok().and_then(|place| self.ledgers.get(place)).unwrap_or(&self.last)
@@ -61,22 +61,22 @@ impl Ledgers {
 }
 
 impl Ledger {
-    /// Keeps counts away.
+    /// Locks out counts.
     pub(super) async fn enter(&self) -> RwLockReadGuard<'_, ()> {
         self.open.read().await
     }
 
-    /// Keeps other charges away, too.
+    /// Locks out other charges, too.
     pub(super) async fn turn(&self) -> MutexGuard<'_, ()> {
         self.turn.lock().await
     }
 
-    /// Keeps everybody away.
+    /// Locks out charges and counts.
     pub(super) async fn close(&self) -> RwLockWriteGuard<'_, ()> {
         self.open.write().await
     }
 
-    /// Waits until it has rested, unless that takes long.
+    /// Waits until the pause is over, unless that takes long.
     pub(super) async fn rested(&self) -> Rested {
         let until = *self.rests.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -90,7 +90,7 @@ impl Ledger {
         }
     }
 
-    /// Says how long the count took that ends now.
+    /// Begins the pause after a count that took this long.
     pub(super) fn rest(&self, took: Duration) {
         let until = Instant::now().checked_add(took.saturating_mul(REST));
         *self.rests.lock().unwrap_or_else(PoisonError::into_inner) = until;

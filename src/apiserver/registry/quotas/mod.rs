@@ -1,9 +1,9 @@
-//! Keeps the statuses of ResourceQuotas: charges them with what is about to be stored, and counts again what is stored
-//! when something goes or changes.
+//! Maintains the statuses of ResourceQuotas: charges them with objects that are about to be stored, and counts the stored
+//! objects when one is removed or changed.
 //!
 //! A charge is part of the write that it is for: it holds the [`Ledger`] of the namespace until the object is stored,
-//! and who counts there waits for that. So a quota is never exceeded, whoever writes at the same time, and what is used
-//! is what is stored. A charge whose write fails is found by the next count.
+//! and a count there waits for that. So concurrent writes never exceed a quota, and the usage
+//! matches what is stored. A charge whose write fails is corrected by the next count.
 
 mod count;
 mod ledgers;
@@ -28,19 +28,19 @@ use crate::status::Refusal;
 
 pub(super) const QUOTAS: &str = "resourcequotas";
 
-/// What is to be counted.
+/// Records which namespaces are to be counted.
 #[derive(Debug, Default)]
 pub(super) struct Quotas {
     on: bool,
-    /// Whether somebody counts: otherwise statuses are what others write into them.
+    /// Whether this server counts: otherwise other controllers write the statuses.
     counted: AtomicBool,
     ledgers: Ledgers,
-    /// Namespaces in which something was let go.
+    /// The namespaces in which usage may have decreased.
     behind: Mutex<BTreeSet<String>>,
     wake: Notify,
 }
 
-/// A namespace that is to be counted when this is dropped, unless it is paid before.
+/// A namespace that is marked for counting when this is dropped, unless it is paid before.
 #[derive(Debug)]
 struct Debt<'q> {
     quotas: &'q Quotas,
@@ -58,14 +58,14 @@ impl Drop for Debt<'_> {
 /// Holds the charge of a write until its object is stored.
 #[derive(Debug)]
 pub(super) struct Charge<'q> {
-    /// Of the namespace whose quotas were charged.
+    /// The debt of the namespace whose quotas were charged.
     debt: Debt<'q>,
-    /// Nobody counts there meanwhile.
+    /// Locks out counts meanwhile.
     _entry: RwLockReadGuard<'q, ()>,
 }
 
 impl Charge<'_> {
-    /// Says that what was charged is stored.
+    /// Marks the charged object as stored.
     pub(super) fn settle(mut self) {
         self.debt.namespace = None;
     }
@@ -76,7 +76,7 @@ impl Quotas {
         Self { on, ..Self::default() }
     }
 
-    /// The same, to be counted on its own: nobody counts there yet.
+    /// Creates the state for a fork, which does not count yet.
     pub(super) fn fork(&self) -> Self {
         Self { on: self.on, behind: Mutex::new(self.behind().clone()), ..Self::default() }
     }
@@ -90,19 +90,19 @@ impl Quotas {
         self.behind.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the namespace is to be counted.
+    /// Returns whether the namespace is to be counted.
     fn owes(&self, namespace: &str) -> bool {
         self.behind().contains(namespace)
     }
 
-    /// The debt of a namespace that is to be counted.
+    /// Takes the debt of a namespace that is to be counted.
     fn take(&self, namespace: &str) -> Option<Debt<'_>> {
         let owes = self.behind().remove(namespace);
         owes.then(|| Debt { quotas: self, namespace: Some(namespace.to_owned()) })
     }
 }
 
-/// Whether what is written there can count.
+/// Returns whether objects that are written by this call can count.
 pub(super) fn is_counted(call: &Call) -> bool {
     let info = &call.info;
     let core = |plural: &str| info.builtin && info.group.is_empty() && info.plural == plural;
@@ -114,7 +114,7 @@ pub(super) fn is_counted(call: &Call) -> bool {
     }
 }
 
-/// Whether a change of such an object is charged: others take as much as before.
+/// Returns whether a change of such an object is charged: that of other kinds does not change their usage.
 pub(super) fn is_charged_again(call: &Call) -> bool {
     let plural = call.info.plural.as_str();
     call.info.builtin
@@ -123,7 +123,7 @@ pub(super) fn is_charged_again(call: &Call) -> bool {
             || (plural == "pods" && call.subresource == Some(Subresource::Resize)))
 }
 
-/// The refusal of what no quota covers.
+/// Builds the refusal of a write that no quota covers.
 pub(super) fn uncovered_refusal(call: &Call, object: &Value, uncovered: Uncovered) -> Refusal {
     match uncovered {
         Uncovered::Consumed(why) => Refusal::forbidden(&call.info, object::name(object), &why),
@@ -135,7 +135,7 @@ impl Registry {
     /// Charges the quotas of the namespace with an object that is about to be stored in place of `old`.
     ///
     /// # Errors
-    /// 403 when a quota does not let it in.
+    /// 403 if a quota refuses it.
     pub(super) async fn charge<'r>(
         &'r self,
         call: &Call,
@@ -161,13 +161,13 @@ impl Registry {
         if let Some(uncovered) = self.admission.uncovered(kept, written) {
             return Err(uncovered_refusal(call, object, uncovered));
         }
-        // A quota that comes meanwhile counts the object once it is stored: see `recount`.
+        // A quota that is created meanwhile counts the object once it is stored: see `recount`.
         if self.store.is_empty(QUOTAS) {
             return Ok(None);
         }
         let ledger = quotas.ledgers.of(&call.namespace);
         let charged = match self.charge_all(call, written, dry_run, ledger).await {
-            // Something may have been let go that has not been counted yet.
+            // Usage may have decreased without being counted yet.
             Err(Excess::Exceeded(_)) if self.count_at_once(&call.namespace, ledger).await => {
                 self.charge_all(call, written, dry_run, ledger).await
             }
@@ -191,7 +191,7 @@ impl Registry {
             return Ok(charge);
         }
         let _turn = ledger.turn().await;
-        // Whoever had the turn before may have taken what is left.
+        // A previous charge may have used up the rest.
         let concerned = self.concerned(&call.namespace, written)?;
         if dry_run {
             return Ok(charge);
@@ -203,7 +203,7 @@ impl Registry {
         Ok(charge)
     }
 
-    /// The names of the quotas of the namespace that are charged with the object.
+    /// Returns the names of the quotas that are charged with the object.
     fn concerned(&self, namespace: &str, written: Written<'_>) -> Result<Vec<String>, Excess> {
         let mut concerned = Vec::new();
         for kept in self.stored_objects(QUOTAS, Some(namespace)) {
@@ -215,7 +215,7 @@ impl Registry {
         Ok(concerned)
     }
 
-    /// Boxed, since it is part of a write and makes another.
+    /// Charges one quota. Boxed, since it is part of a write and makes another.
     fn charge_one<'r>(
         &'r self,
         namespace: &'r str,
@@ -240,7 +240,7 @@ impl Registry {
             };
             match self.change_status(namespace, name, &make).await {
                 Ok(()) => Ok(()),
-                // A quota that is gone limits nothing.
+                // A removed quota limits nothing.
                 Err(refusal) if refusal.reason() == "NotFound" => Ok(()),
                 Err(refusal) => {
                     let found = excess.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -263,7 +263,7 @@ impl Registry {
         self.change(&call, name, &change, &WriteOptions::own()).await.map(drop)
     }
 
-    /// Notes that something of the namespace was stored or let go without a charge.
+    /// Marks the namespace for counting after an object was stored or removed without a charge.
     pub(super) fn recount(&self, call: &Call) {
         if !self.quotas.on || call.namespace.is_empty() || self.store.is_empty(QUOTAS) {
             return;
@@ -274,7 +274,7 @@ impl Registry {
         }
     }
 
-    /// Notes that a quota is new or another.
+    /// Marks the namespace for counting after a quota was created or changed.
     pub(super) fn count_new_quota(&self, call: &Call) {
         if self.quotas.on && call.info.storage_key == QUOTAS && call.subresource.is_none() {
             self.quotas.mark(&call.namespace);

@@ -1,4 +1,4 @@
-//! Who waits for whose count, and what a charge leaves behind that was not paid.
+//! Tests the order of counts and charges, and that a count corrects charges whose write failed.
 
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ async fn server() -> Server {
     server
 }
 
-/// A namespace with a ledger of its own.
+/// Returns a namespace with another ledger.
 fn other_than(quotas: &Quotas, namespace: &str) -> String {
     let ledger = quotas.ledgers.of(namespace);
     let mut names = (0..1_000).map(|at| format!("n{at}"));

@@ -1,4 +1,4 @@
-//! One connection that is kept, and the requests that go over it one after the other.
+//! Sends requests one after the other over one kept connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::Trouble;
 
-/// Where a server is, and how it is to be asked.
+/// The address of a server, and the credentials for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
     pub(crate) address: SocketAddr,
@@ -34,14 +34,14 @@ impl Access {
         Ok(TokioIo::new(TlsConnector::from(Arc::new(tls)).connect(name, stream).await?))
     }
 
-    /// A connection of HTTP/1.1.
+    /// Opens an HTTP/1.1 connection.
     pub(crate) async fn connect(&self) -> Result<Client, Trouble> {
         let (sender, connection) = http1::handshake(self.stream(b"http/1.1").await?).await?;
         tokio::spawn(connection);
         Ok(Client { sender, gzip: false })
     }
 
-    /// A connection of HTTP/2, for many requests at a time.
+    /// Opens an HTTP/2 connection, for concurrent requests.
     pub(crate) async fn connect_many(&self) -> Result<http2::SendRequest<Full<Bytes>>, Trouble> {
         let stream = self.stream(b"h2").await?;
         let (sender, connection) = http2::handshake(TokioExecutor::new(), stream).await?;
@@ -54,7 +54,7 @@ impl Access {
 #[derive(Debug)]
 pub(crate) struct Client {
     sender: http1::SendRequest<Full<Bytes>>,
-    /// Whether compressed answers are asked for.
+    /// Whether compressed responses are requested.
     pub(crate) gzip: bool,
 }
 
@@ -74,7 +74,7 @@ impl Client {
         Ok(self.sender.send_request(request.body(Full::new(body))?).await?)
     }
 
-    /// The code of the answer, and the length of its body.
+    /// Sends a request; returns the status code and the length of the body.
     pub(crate) async fn length(
         &mut self,
         method: Method,
@@ -89,7 +89,7 @@ impl Client {
         Ok((code, length))
     }
 
-    /// The code and the document of the answer.
+    /// Sends a request; returns the status code and the document.
     pub(crate) async fn send(
         &mut self,
         method: Method,
@@ -102,7 +102,7 @@ impl Client {
         Ok((code, serde_json::from_slice(&text).unwrap_or(Value::Null)))
     }
 
-    /// Like [`Self::length`], where only success is of use.
+    /// Like [`Self::length`], but only a success is Ok.
     pub(crate) async fn done(&mut self, method: Method, path: &str, body: Bytes) -> Result<usize, Trouble> {
         let (code, length) = self.length(method.clone(), path, body).await?;
         if code.is_success() { Ok(length) } else { Err(format!("{method} {path}: {code}").into()) }

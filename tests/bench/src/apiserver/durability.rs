@@ -1,5 +1,5 @@
-//! What is left after a kill in the midst of many writes: everything that was acknowledged, and nothing that nobody sent; and
-//! no revision is given twice.
+//! Kills a server during many writes and checks what is left: everything that was acknowledged, nothing that was never sent,
+//! and no revision is used twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,19 +17,19 @@ use crate::report::{Bar, Report};
 use crate::server::{Home, Kind, Server};
 
 const WRITERS: usize = 8;
-/// Objects of one writer.
+/// The number of objects of one writer.
 const OBJECTS: usize = 6;
-/// The server is killed at some moment before this.
+/// The server is killed after a random number of milliseconds below this.
 const LONGEST: u64 = 250;
-/// Fixed, so that a failure can be looked at again.
+/// The seed of the random numbers, fixed so that failures are reproducible.
 const SEED: u64 = 0x0ad1_9172_54a5_5eed;
 
-/// What one writer knows of its objects: the state of each that was acknowledged last.
+/// What one writer knows: the last acknowledged state of each of its objects.
 #[derive(Debug, Default)]
 struct Known {
-    /// By name: the text that the object holds, if it is there.
+    /// The text of each object by name; None if it was deleted.
     acknowledged: BTreeMap<String, Option<String>>,
-    /// What was sent and not answered.
+    /// The write that was sent and not acknowledged.
     under_way: Option<(String, Option<String>)>,
     revisions: Vec<u64>,
 }
@@ -77,7 +77,7 @@ pub(crate) async fn measure(
     Ok(())
 }
 
-/// Objects that are not as they should be, and the revision of the store. What was under way is settled by what is found.
+/// Returns the number of wrong objects, and the revision of the store. An unacknowledged write may have happened or not.
 async fn compared(server: &Server, known: &mut [Known]) -> Result<(u32, u64), Trouble> {
     let (code, list) =
         server.client().await?.send(Method::GET, &config_maps("default"), Bytes::new()).await?;
@@ -109,7 +109,7 @@ async fn compared(server: &Server, known: &mut [Known]) -> Result<(u32, u64), Tr
     Ok((wrong + invented, revision))
 }
 
-/// Creates, changes and deletes objects, until nobody answers.
+/// Creates, changes and deletes objects until the server no longer answers.
 async fn writes(access: Access, writer: usize, round: usize, mut known: Known) -> (usize, Known) {
     if let Ok(mut client) = access.connect().await {
         for number in 0.. {
@@ -127,7 +127,7 @@ async fn writes(access: Access, writer: usize, round: usize, mut known: Known) -
     (writer, known)
 }
 
-/// The revision that the write got, where the answer says it.
+/// Sends a write; returns its revision, if the response holds it.
 async fn written(
     client: &mut Client,
     name: &str,
@@ -151,7 +151,7 @@ async fn written(
     Ok(answer["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok()))
 }
 
-/// Numbers that look random (xorshift).
+/// Returns the next pseudo-random number (xorshift).
 fn next(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;

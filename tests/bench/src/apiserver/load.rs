@@ -1,4 +1,4 @@
-//! Requests a second of sixteen clients, each of whom keeps its connection.
+//! Measures the requests per second of sixteen clients, each over a kept connection.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use crate::report::{Bar, Report};
 use crate::server::Server;
 
 const CLIENTS: usize = 16;
-/// Objects in what is listed and read.
+/// The number of objects in listed collections.
 pub(crate) const LISTED: usize = 500;
 
 pub(crate) fn namespace(name: &str) -> Value {
@@ -26,7 +26,7 @@ pub(crate) fn config_maps(namespace: &str) -> String {
     format!("/api/v1/namespaces/{namespace}/configmaps")
 }
 
-/// A ConfigMap of a kilobyte.
+/// Returns a ConfigMap of a kilobyte.
 pub(crate) fn config_map(name: &str) -> Value {
     let data: serde_json::Map<String, Value> =
         (0..8).map(|n| (format!("key-{n}"), format!("{n}").repeat(112).into())).collect();
@@ -76,7 +76,7 @@ pub(crate) async fn measure(
 
 type Next = (Client, Method, String, Bytes);
 
-/// How many requests are answered in a second, and the processor's microseconds that each of them takes the server.
+/// Measures the requests per second, and the server's CPU microseconds per request.
 async fn rated(
     server: &Server,
     length: Duration,
@@ -110,7 +110,7 @@ async fn rated(
     Ok((f64::from(all) / began.elapsed().as_secs_f64(), cost))
 }
 
-/// Creates objects, by several clients.
+/// Creates objects with several clients.
 pub(crate) async fn fill(
     server: &Server,
     path: &str,

@@ -1,7 +1,7 @@
-//! Measures an API server from outside, over TLS on the loopback interface: how fast it starts, answers and stops, what it
-//! holds, and what a kill leaves. Ours is this program itself as a child, with nothing around the library; beside it another
-//! build of this program, or a real etcd and kube-apiserver, take their turns in the same run. `scripts/bench-apiserver` says
-//! what each figure is.
+//! Measures an API server from outside, over TLS on the loopback interface: how fast it starts, answers and stops, its
+//! memory, and what survives a kill. Ours runs as a child of this program, with nothing around the library; another
+//! build of this program, or a real etcd and kube-apiserver, can be measured in the same run. `scripts/bench-apiserver`
+//! describes each figure.
 
 mod client;
 mod durability;
@@ -23,7 +23,7 @@ use std::{env, io};
 use report::Report;
 use server::{Kind, Server};
 
-/// Why there is no figure.
+/// The error of a measurement.
 pub(crate) type Trouble = Box<dyn std::error::Error + Send + Sync>;
 
 const USAGE: &str = "\
@@ -31,16 +31,16 @@ usage: bench-apiserver [--seconds N] [--rounds N] [--only PART,…] [--before PR
        bench-apiserver serve FOLDER ADDRESS
 parts: starting load namespaces memory watchers kills";
 
-/// What is measured, in this order.
+/// The measurements, in their order.
 const PARTS: [&str; 6] = ["starting", "load", "namespaces", "memory", "watchers", "kills"];
 
-/// How much is done.
+/// The size of the measurements.
 #[derive(Clone, Debug)]
 struct Plan {
     parts: Vec<String>,
-    /// How long each load runs.
+    /// The time of each load.
     length: Duration,
-    /// Kills.
+    /// The number of kills.
     rounds: usize,
     servers: Vec<(&'static str, Kind)>,
     as_json: bool,
@@ -101,7 +101,7 @@ async fn all(plan: &Plan) -> Result<Report, Trouble> {
     for part in &plan.parts {
         for (who, kind) in &plan.servers {
             writeln!(io::stderr(), "{part} of {who}")?;
-            // A server of its own for each part: what one leaves in memory is not the next one's.
+            // A new server for each part, so that memory of one does not count for the next.
             match part.as_str() {
                 "starting" => starting::measure(kind, who, &mut report).await?,
                 "kills" => durability::measure(kind, plan.rounds, who, &mut report).await?,

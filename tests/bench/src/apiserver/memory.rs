@@ -1,4 +1,4 @@
-//! What a server holds of what is stored in it.
+//! Measures the memory of a server for its stored objects.
 
 use bytes::Bytes;
 use http::Method;
@@ -12,7 +12,7 @@ use crate::server::Server;
 const PODS: usize = 2_000;
 const CONFIG_MAPS: usize = 20_000;
 
-/// Of three kilobytes for each container, as operators make them: many short fields.
+/// Returns a Pod with three kilobytes for each container, as operators create them: many short fields.
 pub(crate) fn pod(n: usize, containers: usize) -> Value {
     let environment =
         |n: usize| json!({"name": format!("VARIABLE_{n}"), "value": format!("the value of {n}")});
@@ -31,7 +31,7 @@ pub(crate) fn pod(n: usize, containers: usize) -> Value {
 
 pub(crate) async fn measure(server: &Server, who: &'static str, report: &mut Report) -> Result<(), Trouble> {
     let mut client = server.client().await?;
-    // What the first requests leave for good is not the objects'.
+    // Memory that the first requests allocate for good does not count for the objects.
     fill(server, &config_maps("kube-public"), 100, |n| config_map(&format!("c{n}"))).await?;
     let pods = "/api/v1/namespaces/default/pods";
     let before = server.resident()?;
@@ -48,7 +48,7 @@ pub(crate) async fn measure(server: &Server, who: &'static str, report: &mut Rep
     Ok(())
 }
 
-/// The bytes of the JSON of all objects at a path, listed in parts so that the list takes little.
+/// Returns the bytes of the JSON of all objects at a path, listed in pages to keep the list's memory small.
 async fn stored(client: &mut crate::client::Client, path: &str) -> Result<f64, Trouble> {
     let (mut token, mut bytes) = (String::new(), 0.0);
     loop {

@@ -1,4 +1,4 @@
-//! How long a namespace takes to go away with what is in it.
+//! Measures how long the deletion of a namespace with its objects takes.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::memory::pod;
 use crate::report::{Bar, Report};
 use crate::server::Server;
 
-/// Where nobody ends namespaces, as beside an API server without controllers, it is waited so long for the first objects to go.
+/// How long to wait for the first objects to be deleted; without controllers namespaces never end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn measure(server: &Server, who: &'static str, report: &mut Report) -> Result<(), Trouble> {

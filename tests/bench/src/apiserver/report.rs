@@ -1,4 +1,4 @@
-//! The figures with their bars, and how they are written.
+//! Collects the figures with their bounds, and prints them.
 
 use std::io::{self, Write as _};
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use crate::Trouble;
 
-/// What a figure is held to.
+/// The bound of a figure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bar {
-    /// It is told, and held to nothing.
+    /// No bound: the figure is only reported.
     None,
-    /// No more than this.
+    /// At most this.
     Most(f64),
-    /// No less than so many times upstream's, where upstream is measured in the same run.
+    /// At least so many times upstream's figure, if upstream is measured in the same run.
     Times(f64),
 }
 
@@ -22,7 +22,7 @@ struct Figure {
     name: &'static str,
     unit: &'static str,
     bar: Bar,
-    /// By who was measured.
+    /// The values by measured server.
     values: Vec<(&'static str, f64)>,
 }
 
@@ -31,7 +31,7 @@ impl Figure {
         self.values.iter().find(|(name, _)| *name == who).map(|(_, value)| *value)
     }
 
-    /// Whether ours is as it should be; none where that cannot be said.
+    /// Returns whether ours meets the bound; None if that cannot be decided.
     fn holds(&self) -> Option<bool> {
         let ours = self.of("ours")?;
         match self.bar {
@@ -50,7 +50,7 @@ impl Figure {
     }
 }
 
-/// Everything that was measured.
+/// All figures.
 #[derive(Debug, Default)]
 pub(crate) struct Report(Vec<Figure>);
 
@@ -68,7 +68,7 @@ impl Report {
         }
     }
 
-    /// Whether nothing is known to miss its bar.
+    /// Returns whether no figure is known to miss its bound.
     pub(crate) fn held(&self) -> bool {
         self.0.iter().all(|figure| figure.holds() != Some(false))
     }

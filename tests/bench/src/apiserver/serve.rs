@@ -1,4 +1,4 @@
-//! The child that is measured: the embedded server with its housekeeping, over TLS, until SIGTERM.
+//! Runs the child process that is measured: the embedded server with its housekeeping, over TLS, until SIGTERM.
 
 use std::fs;
 use std::path::Path;
@@ -17,10 +17,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::Trouble;
 use crate::server::{AUTHORITY, DATA, SERVING, SERVING_KEY};
 
-/// Stacks as `admit` gives its threads.
+/// The stack size of threads, as in `admit`.
 const STACK: usize = 8 << 20;
 
-/// Serves at `address`, with the certificates of `folder`; on disk where that has a file for it.
+/// Serves at `address` with the certificates in `folder`; on disk if the folder has a store file.
 pub(crate) fn run(folder: &Path, address: &str) -> Result<ExitCode, Trouble> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build()?;

@@ -1,4 +1,4 @@
-//! Starts and ends the servers that are measured, with an authority and a client of one run.
+//! Starts and stops the servers that are measured, with the CA and the client certificate of one run.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -24,18 +24,18 @@ use crate::client::{Access, Client};
 pub(crate) const AUTHORITY: &str = "authority.pem";
 pub(crate) const SERVING: &str = "serving.pem";
 pub(crate) const SERVING_KEY: &str = "serving.key";
-/// kube-apiserver reads the public half of an elliptic key in PKCS #8 from no file that has the private one.
+/// The file with the public key: kube-apiserver cannot read that of an elliptic key from a PKCS #8 private key file.
 const ACCOUNT_KEY: &str = "account.pub";
-/// What outlives the process is below this; without it ours holds its objects in memory.
+/// The folder with persistent data; without it ours is in memory.
 pub(crate) const DATA: &str = "data";
 
-/// What Linux counts in a second of a processor for its users.
+/// The clock ticks per second of CPU time on Linux.
 const TICKS: f64 = 100.0;
 
-/// How long a server may take to start, and to end.
+/// How long a server may take to start and to stop.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is started.
+/// The kind of server that is started.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     /// A build of this program, which serves as a child.
@@ -44,7 +44,7 @@ pub(crate) enum Kind {
     Assets(PathBuf),
 }
 
-/// What a server needs to find again when it starts once more: its certificates, and its data.
+/// The folder that a restarted server needs: its certificates, and its data.
 #[derive(Debug)]
 pub(crate) struct Home {
     folder: TempDir,
@@ -52,7 +52,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// `on_disk`: ours keeps its objects there, as the others always do.
+    /// Creates the folder; `on_disk`: whether ours persists its objects, as the others always do.
     pub(crate) fn new(on_disk: bool) -> Result<Self, Trouble> {
         let folder = tempfile::tempdir()?;
         if on_disk {
@@ -94,19 +94,19 @@ impl Home {
     }
 }
 
-/// A server that is ready, and ends with this.
+/// A running, ready server, stopped when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) home: Home,
     pub(crate) access: Access,
-    /// The last one is the API server.
+    /// The processes, of which the last is the API server.
     children: Vec<Child>,
-    /// From the start of its first process until it was ready.
+    /// The time from the start of the first process until the server was ready.
     pub(crate) took: Duration,
 }
 
 impl Server {
-    /// Starts a server where `home` is, or in a new one without a disk, and waits until it is ready.
+    /// Starts a server in `home`, or in a new one without a disk, and waits until it is ready.
     pub(crate) async fn start(kind: &Kind, home: Option<Home>) -> Result<Self, Trouble> {
         let home = match home {
             Some(home) => home,
@@ -130,7 +130,7 @@ impl Server {
         self.access.connect().await
     }
 
-    /// Resident bytes of all of its processes.
+    /// Returns the resident bytes of all of its processes.
     pub(crate) fn resident(&self) -> Result<f64, Trouble> {
         let mut bytes = 0.0;
         for id in self.children.iter().filter_map(Child::id) {
@@ -142,19 +142,19 @@ impl Server {
         Ok(bytes)
     }
 
-    /// Seconds of the processors that its processes have taken: what a request costs, however busy the machine is.
+    /// Returns the CPU seconds of its processes: the cost of requests, however busy the machine is.
     pub(crate) fn worked(&self) -> Result<f64, Trouble> {
         let mut ticks = 0.0;
         for id in self.children.iter().filter_map(Child::id) {
             let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
-            // The name of the program, in brackets, may hold anything.
+            // The program's name, in parentheses, may contain anything.
             let fields = stat.rsplit_once(')').ok_or("no name")?.1.split_whitespace();
             ticks += fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum::<f64>();
         }
         Ok(ticks / TICKS)
     }
 
-    /// Asks it to end; how long the API server took.
+    /// Stops it with a signal; returns how long the API server took.
     pub(crate) async fn stop(mut self) -> Result<Duration, Trouble> {
         let began = Instant::now();
         let mut took = Duration::ZERO;
@@ -166,7 +166,7 @@ impl Server {
         Ok(took)
     }
 
-    /// Kills all of it at once.
+    /// Kills all processes at once.
     pub(crate) async fn kill(mut self) -> Result<Home, Trouble> {
         for child in &self.children {
             signal(child, Signal::SIGKILL)?;
@@ -194,7 +194,7 @@ fn spawned(command: &mut Command) -> Result<Child, Trouble> {
         .map_err(|error| format!("{} cannot be started: {error}", Path::new(&program).display()).into())
 }
 
-/// An address that nobody listens at.
+/// Returns a free address.
 async fn free() -> Result<SocketAddr, Trouble> {
     Ok(TcpListener::bind("127.0.0.1:0").await?.local_addr()?)
 }
@@ -211,7 +211,7 @@ async fn ready(access: &Access) {
     }
 }
 
-/// As envtest starts them.
+/// Starts etcd and kube-apiserver as envtest does.
 async fn upstream(folder: &Path, home: &Home, address: SocketAddr) -> Result<Vec<Child>, Trouble> {
     let (clients, peers) = (format!("http://{}", free().await?), format!("http://{}", free().await?));
     let etcd = spawned(Command::new(folder.join("etcd")).args([
@@ -231,7 +231,7 @@ async fn upstream(folder: &Path, home: &Home, address: SocketAddr) -> Result<Vec
         format!("--service-account-issuer=https://{address}/"),
         format!("--secure-port={}", address.port()),
         format!("--bind-address={}", address.ip()),
-        // Without it one is looked for among the interfaces, and a machine may have the loopback interface alone.
+        // Otherwise an address is searched among the interfaces, and there may be only loopback.
         format!("--advertise-address={}", address.ip()),
         "--service-cluster-ip-range=10.0.0.0/24".to_owned(),
         "--authorization-mode=RBAC".to_owned(),

@@ -1,4 +1,4 @@
-//! Starting with fifty definitions, serving what a definition defines, and ending under watches.
+//! Measures starting with fifty definitions, serving a new definition, and stopping with open watches.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::watchers;
 
 const DEFINITIONS: usize = 50;
 const CLIENTS: usize = 4;
-/// Definitions that are looked at one at a time.
+/// The number of definitions that are created one at a time.
 const SINGLE: usize = 20;
 const WATCHES: usize = 50;
 const AT: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -74,7 +74,7 @@ async fn served(client: &mut Client, group: &str, number: usize) -> Result<(), T
     loop {
         match client.length(Method::GET, &path, Bytes::new()).await? {
             (StatusCode::OK, _) => return Ok(()),
-            // The last is upstream's while the storage of a kind is made.
+            // The last is upstream's while it sets up the storage of a kind.
             (StatusCode::NOT_FOUND | StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS, _) => {
                 sleep(Duration::from_millis(1)).await
             }
@@ -83,7 +83,7 @@ async fn served(client: &mut Client, group: &str, number: usize) -> Result<(), T
     }
 }
 
-/// As operators have them: forty fields of a few levels, some with defaults and rules.
+/// Returns a typical operator's definition: forty fields of a few levels, some with defaults and rules.
 fn definition(group: &str, number: usize) -> Value {
     let leaf = |n: usize| match n % 4 {
         0 => {

@@ -1,4 +1,4 @@
-//! Very many watchers of what changes all the time.
+//! Measures very many watches of objects that change continuously.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,14 +17,14 @@ use crate::load::config_maps;
 use crate::report::{Bar, Report};
 use crate::server::Server;
 
-/// Watches on one connection, as servers let clients have them.
+/// The number of watches on one connection, below the usual limit of servers.
 const OF_CONNECTION: usize = 240;
 const WATCHERS: usize = 5_000;
 const EVENTS_A_SECOND: u32 = 100;
-/// How long the last event may take to come to everybody.
+/// How long to wait until all watches have received the last event.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Opens watches of the ConfigMaps of a namespace; they end with what is returned.
+/// Opens watches of the ConfigMaps of a namespace; they end when the result is dropped.
 pub(crate) async fn open(server: &Server, namespace: &str, count: usize) -> Result<Vec<Incoming>, Trouble> {
     let (_, list) =
         server.client().await?.send(http::Method::GET, &config_maps(namespace), Bytes::new()).await?;
@@ -101,7 +101,7 @@ pub(crate) async fn measure(
     Ok(())
 }
 
-/// Counts the events that come in their order: the objects are named by their numbers.
+/// Counts the events that arrive in order: the objects' names are numbers.
 async fn told(mut watch: Incoming, events: usize, seen: Arc<AtomicUsize>) {
     let (mut next, mut line) = (0, Vec::new());
     while next < events {

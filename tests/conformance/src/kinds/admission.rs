@@ -1,4 +1,4 @@
-//! What the corpora of admission decisions share: scenarios of documents, requests, and the comparison of answers.
+//! Implements what the corpora of admission decisions share: scenarios of documents, requests, and the comparison of answers.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,4 @@
-//! Rows of expressions that are refused: the refusal, and its whole text.
+//! Runs rows of expressions that do not compile: compares the refusal and its whole message.
 
 use std::sync::LazyLock;
 

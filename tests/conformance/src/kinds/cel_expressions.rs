@@ -1,5 +1,5 @@
-//! Rows of expressions with the values of their variables: the type, the value or the error with its stage, the cost
-//! and the static estimate.
+//! Runs rows of expressions with the values of their variables: compares the type, the value or the error with its stage,
+//! the cost and the static estimate.
 
 use admit_cel::{Bindings, Env, Evaluation, Extra, Mode, SizeHints, Type, Version};
 use bumpalo::Bump;

@@ -1,6 +1,6 @@
-//! Rows of the language's own suite. Where they apply to Kubernetes its recorded answer is asked for, type, cost and texts
-//! included; where they are the language's alone, what the suite expects. Rows that need the messages of a schema of
-//! their own are not asked.
+//! Runs rows of the CEL conformance suite. Rows that apply to Kubernetes are compared with its recorded answer, including
+//! type, cost and messages; other rows with the suite's expectation. Rows that need protobuf messages of a schema of
+//! their own are not run.
 
 use admit_cel::{Env, EvalError, Mode, Overload, Type, Version};
 use serde_json::Value as Json;

@@ -1,4 +1,4 @@
-//! The typed values and types of the CEL corpora, read into and written from the engine's own.
+//! Converts the typed values and types of the CEL corpora to and from those of the engine.
 
 use std::sync::Arc;
 

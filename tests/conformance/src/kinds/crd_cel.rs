@@ -1,4 +1,4 @@
-//! Rows of rules on schemas: errors, paths, costs, ratcheting, compilation, correlation.
+//! Runs rows of validation rules in schemas: errors, paths, costs, ratcheting, compilation, correlation.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Rows of requests for custom resources, as a server answered them: creations, updates and status updates of objects
+//! Runs rows of requests for custom resources that a server answered: creations, updates and status updates of objects
 //! and of definitions are decided again from their bodies. What only a server can answer (patches, tables, conflicts,
-//! other content types) is not asked.
+//! other content types) is not run.
 
 use std::collections::HashMap;
 use std::sync::Arc;

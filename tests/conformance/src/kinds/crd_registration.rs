@@ -1,4 +1,4 @@
-//! Rows of definitions and whether they may be stored, with every error.
+//! Runs rows of definitions: whether they may be stored, with every error.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_policy::crd::CompiledCrd;

@@ -1,5 +1,5 @@
-//! Rows that record how public suites for custom resources ran: the requests are made anew from the suites, the answers
-//! compared. The suites and the definitions stand beside the rows.
+//! Runs rows of public suites for custom resources: builds the requests from the suites, and compares the answers.
+//! The suites and the definitions are beside the rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How recorded answers to writes of custom resources are compared with what is decided.
+//! Compares recorded answers to writes of custom resources with our decisions.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::go;

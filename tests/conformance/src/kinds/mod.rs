@@ -1,4 +1,4 @@
-//! The kinds of corpora: how each is recognised, and what its cases ask.
+//! Lists the kinds of corpora: how each is recognised, and how its cases run.
 
 mod admission;
 mod cel_compile_errors;

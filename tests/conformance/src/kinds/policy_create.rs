@@ -1,4 +1,4 @@
-//! Creation of policies and bindings: accepted, or refused with a Status and its causes.
+//! Runs creations of policies and bindings: accepted, or refused with a Status and its causes.
 
 use admit_apimachinery::field_error::{FieldError, aggregate};
 use admit_policy::{Binding, Policy};

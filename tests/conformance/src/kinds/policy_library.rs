@@ -1,4 +1,4 @@
-//! Samples against public policies, each group of cases with its own policy, binding and params.
+//! Runs samples against public policies, each group of cases with its own policy, binding and params.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Rows of one update each: an object stored under a permissive schema, and the request that follows once the real one
-//! is back. The definitions stand in `crds/` beside the rows.
+//! Runs rows of one update each: an object was stored under a permissive schema, and is then updated under the real one.
+//! The definitions are in `crds/` beside the rows.
 
 use std::sync::Arc;
 

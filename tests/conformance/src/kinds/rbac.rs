@@ -1,4 +1,4 @@
-//! Access rules as the recordings had them: members of `testers` may do everything, others what roles allow.
+//! Evaluates the access rules of the recordings: members of `testers` may do everything, others what roles allow.
 
 use admit_policy::{Access, AccessAttributes, HostError, UserInfo};
 use serde_json::Value;

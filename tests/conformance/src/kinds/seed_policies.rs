@@ -1,5 +1,5 @@
-//! Policies of one file each, asked with the AdmissionReview request of a recorded write; bound as they are, and with
-//! a denying binding where they only warn. Refused policies with their Status stand beside.
+//! Runs policies of one file each on the AdmissionReview request of a recorded write, with their own bindings, and with
+//! a denying binding if they only warn; and policies that must be refused, with the recorded Status.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Requests to scenarios of policies, one feature each, as AdmissionReviews; and creations of policies.
+//! Runs AdmissionReviews against scenarios of policies, one feature each; and creations of policies.
 
 use std::collections::HashMap;
 use std::sync::Arc;

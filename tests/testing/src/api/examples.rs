@@ -1,9 +1,9 @@
-//! Which public functions no runnable example shows.
+//! Finds public functions that no runnable example shows.
 //!
 //! An example shows a function that it calls, where a reader of the function's documentation finds it: in that
-//! documentation itself, on the page that the function stands on (its type's, its trait's or its module's, with all that
-//! is said of the other functions there), or on a page that the function's documentation or the head of its page links to. A function with a
-//! receiver is called as `.name(`, one without by its type, and the name of a function of a trait counts where it is
+//! documentation itself, on the page that lists the function (its type's, its trait's or its module's, with the
+//! documentation of the other functions there), or on a page that the function's documentation or its page's head links to.
+//! A method is called as `.name(`, an associated function by its type, and the name of a trait's function counts where it is
 //! implemented.
 
 use std::collections::BTreeMap;
@@ -15,21 +15,21 @@ use super::source::{Segments, is_of_tests, is_public};
 
 /// A public function.
 struct Function {
-    /// As readers name it.
+    /// The name for reports.
     name: String,
-    /// Of the function alone: of a method without the name of its type.
+    /// The name of the function itself, without its type.
     ident: String,
     /// The type or trait that it belongs to.
     of: Option<String>,
     receives: bool,
     in_trait: bool,
     page: Own,
-    /// Where names in its documentation are looked up.
+    /// The module in which names in its documentation are resolved.
     module: Segments,
     docs: String,
 }
 
-/// The public functions without an example, by their public names.
+/// Returns the public functions without an example, by their public names.
 pub(super) fn unshown(names: &Names<'_>) -> Vec<String> {
     let mut functions = Vec::new();
     let mut pages: BTreeMap<Own, String> = BTreeMap::new();
@@ -44,7 +44,7 @@ pub(super) fn unshown(names: &Names<'_>) -> Vec<String> {
             }
         }
     }
-    // What is said of the types, traits and modules themselves.
+    // The documentation of the types, traits and modules themselves.
     let heads = pages.clone();
     for (path, module) in names.modules {
         for item in &module.items {
@@ -174,7 +174,7 @@ impl Function {
 }
 
 impl Names<'_> {
-    /// The pages that links in `docs` lead to, which stand in `module` and on the page of `own`.
+    /// Returns the pages that links in `docs` lead to, in documentation in `module` on the page of `own`.
     fn linked(&self, module: &Segments, docs: &str, own: &Own) -> Vec<Own> {
         let paths = links(docs).into_iter().map(|link| -> Segments {
             link.split("::").map(|name| name.trim_end_matches("()").to_owned()).collect()
@@ -203,7 +203,7 @@ fn module_docs(names: &Names<'_>, path: &Segments) -> String {
     names.modules.get(path).map(|module| docs(&module.attributes)).unwrap_or_default()
 }
 
-/// The text of documentation, a line each.
+/// Returns the text of documentation attributes, a line each.
 fn docs(attributes: &[Attribute]) -> String {
     let line = |attribute: &Attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
@@ -215,7 +215,7 @@ fn docs(attributes: &[Attribute]) -> String {
     attributes.iter().filter_map(line).collect()
 }
 
-/// The code of the examples in `docs` that are compiled and run.
+/// Returns the code of the examples in `docs` that are compiled and run.
 fn examples(docs: &str) -> String {
     let (mut code, mut within) = (String::new(), None);
     for line in docs.lines() {
@@ -232,7 +232,7 @@ fn examples(docs: &str) -> String {
     code
 }
 
-/// Names in brackets, as documentation links to them.
+/// Returns the names in brackets, as documentation links to them.
 fn links(docs: &str) -> Vec<String> {
     let mut links = Vec::new();
     for part in docs.split('[').skip(1) {
@@ -246,7 +246,7 @@ fn links(docs: &str) -> Vec<String> {
     links
 }
 
-/// Whether `word` stands in `code`, and is not the end or the beginning of a longer name.
+/// Returns whether `code` contains `word` as a whole name.
 fn has_word(code: &str, word: &str) -> bool {
     let is_name = |c: char| c == '_' || c.is_alphanumeric();
     code.match_indices(word).any(|(at, _)| {

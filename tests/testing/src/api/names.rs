@@ -1,32 +1,32 @@
-//! What paths stand for: items and modules of the crate, by the names that users of the crate have for them, and items of
-//! others.
+//! Resolves paths: to items and modules of the crate, by the names that its users have for them, and to items of
+//! other crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::source::{Meaning, Modules, Named, Segments};
 
-/// A name of the crate's own: an item at a position of its module, or a module.
+/// An item of the crate, by its module and position, or a module.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Own {
     Item(Segments, usize),
     Module(Segments),
 }
 
-/// What a path stands for.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
-    /// The crate's own, and what follows it in the path.
+    /// An item of the crate, and the rest of the path.
     Own(Own, Segments),
-    /// Another crate's.
+    /// An item of another crate.
     Foreign(Segments),
 }
 
 /// The public names of a crate.
 pub(super) struct Names<'m> {
     pub(super) modules: &'m Modules,
-    /// Public paths of the crate's own items and modules.
+    /// The public paths of the crate's items and modules.
     pub(super) public: BTreeMap<Own, BTreeSet<Segments>>,
-    /// What the crate hands on from others, with its public path.
+    /// The items of other crates that the crate re-exports, with their public paths.
     pub(super) foreign: BTreeSet<(Segments, Segments)>,
 }
 
@@ -37,7 +37,7 @@ impl<'m> Names<'m> {
         names
     }
 
-    /// The shortest public path of an item.
+    /// Returns the shortest public path of an item.
     pub(super) fn public_path(&self, own: &Own) -> Option<&Segments> {
         self.public.get(own)?.iter().min_by_key(|path| (path.len(), *path))
     }
@@ -63,7 +63,7 @@ impl<'m> Names<'m> {
         }
     }
 
-    /// What `module` has for everybody, below `path`.
+    /// Records the public items of `module` below `path`.
     fn publish_all(&mut self, module: &Segments, path: &Segments) {
         let modules = self.modules;
         let Some(found) = modules.get(module) else { return };
@@ -91,7 +91,7 @@ impl<'m> Names<'m> {
         }
     }
 
-    /// All that `path` may stand for in `module`: a module and a function may share a name.
+    /// Returns all targets of `path` in `module`: a module and a function may share a name.
     pub(super) fn resolve(&self, module: &Segments, path: &[String]) -> Vec<Target> {
         let Some((first, rest)) = path.split_first() else {
             return vec![Target::Own(Own::Module(module.clone()), Vec::new())];
@@ -109,7 +109,7 @@ impl<'m> Names<'m> {
         starts.into_iter().flat_map(|start| self.follow(start, rest)).collect()
     }
 
-    /// As [`Self::resolve`], of a path whose first name must be one of `module`.
+    /// Like [`Self::resolve`], for a path whose first name must be one of `module`.
     fn resolve_within(&self, module: &Segments, path: &[String]) -> Vec<Target> {
         match path.split_first() {
             None => vec![Target::Own(Own::Module(module.clone()), Vec::new())],
@@ -132,9 +132,9 @@ impl<'m> Names<'m> {
         }
     }
 
-    /// What `name` stands for in `module`; before other names of a path, a module where there is one.
+    /// Returns the targets of `name` in `module`; before further segments, the module if there is one.
     fn named(&self, module: &Segments, name: &str, last: bool, depth: usize) -> Vec<Target> {
-        // Imports of everything may import each other.
+        // Glob imports may import each other.
         if depth > 8 {
             return Vec::new();
         }
@@ -160,7 +160,7 @@ impl<'m> Names<'m> {
         targets
     }
 
-    /// What a name of `module` stands for; where it is handed on, only what everybody may see.
+    /// Returns the targets of a name of `module`; for a re-export, only public ones.
     fn meanings(&self, module: &Segments, name: &str, meaning: &Meaning, handed_on: bool) -> Vec<Target> {
         match meaning {
             Meaning::Item(at) => vec![Target::Own(Own::Item(module.clone(), *at), Vec::new())],
@@ -176,7 +176,7 @@ impl<'m> Names<'m> {
         }
     }
 
-    /// `use a::a;` does not import itself: the first is a module here, or another crate.
+    /// Resolves an import; `use a::a;` does not import itself: the first segment is a module here, or another crate.
     fn imported(&self, module: &Segments, name: &str, path: &[String]) -> Vec<Target> {
         let child = [module.clone(), vec![name.to_owned()]].concat();
         if path.first().is_some_and(|first| first == name) && !self.modules.contains_key(&child) {

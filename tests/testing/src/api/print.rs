@@ -1,4 +1,4 @@
-//! Items as text: one line for each, with the public names of what it mentions.
+//! Prints items as text: one line for each, with the public names of what it mentions.
 
 use std::collections::BTreeSet;
 
@@ -10,16 +10,16 @@ use syn::{Fields, Generics, ImplItem, Item, ItemImpl, PathSegment, Signature, Tr
 use super::names::{Names, Own, Target};
 use super::source::{Segments, is_of_tests, is_public};
 
-/// Writes what stands in one module.
+/// Prints the items of one module.
 pub(super) struct Printer<'n, 'm> {
     pub(super) names: &'n Names<'m>,
     pub(super) module: &'n Segments,
-    /// Of the crate.
+    /// The name of the crate.
     pub(super) name: &'n str,
 }
 
 impl Printer<'_, '_> {
-    /// The lines of an item that has a name, at its public path.
+    /// Adds the lines of a named item at its public path.
     pub(super) fn item(&self, item: &Item, path: &str, lines: &mut BTreeSet<String>) {
         match item {
             Item::Const(item) => {
@@ -71,7 +71,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// Fields that everybody may see; those of variants all are.
+    /// Adds the public fields; those of variants are always public.
     fn fields(&self, fields: &Fields, path: &str, ask: bool, lines: &mut BTreeSet<String>) {
         for (number, field) in fields.iter().enumerate().filter(|(_, field)| !ask || is_public(&field.vis)) {
             let name = field.ident.as_ref().map_or_else(|| number.to_string(), ToString::to_string);
@@ -106,7 +106,7 @@ impl Printer<'_, '_> {
         }
     }
 
-    /// The lines of an implementation for a type or of a trait that everybody may see.
+    /// Adds the lines of an implementation for a public type or of a public trait.
     pub(super) fn implementation(&self, item: &ItemImpl, lines: &mut BTreeSet<String>) {
         let of = self.text(&*item.self_ty);
         let Some((_, trait_path, _)) = &item.trait_ else {
@@ -145,7 +145,7 @@ impl Printer<'_, '_> {
 
     fn signature(&self, signature: &Signature, path: &str) -> String {
         let mut signature = signature.clone();
-        // The path comes in the place of a name that no signature has.
+        // The path replaces a name that no signature has.
         signature.ident = parse_quote!(the_name_of_it);
         self.text(&signature).replacen("the_name_of_it", path, 1)
     }
@@ -156,7 +156,7 @@ impl Printer<'_, '_> {
         format!("{params}{}", when.unwrap_or_default())
     }
 
-    /// Rust's own types and parameters count as public.
+    /// Returns whether a type is public; primitive types and parameters are.
     fn is_public_type(&self, of: &syn::Type) -> bool {
         match of {
             syn::Type::Path(path) => self.is_public_path(&path.path),
@@ -177,14 +177,14 @@ impl Printer<'_, '_> {
             })
     }
 
-    /// Rust's text of a part of an item, with public names.
+    /// Returns the source text of a part of an item, with public names.
     fn text(&self, part: &(impl ToTokens + Clone + Visited)) -> String {
         let mut part = part.clone();
         part.visit(&mut Renaming(self));
         plain(&part.to_token_stream().to_string())
     }
 
-    /// The public name of what `path` stands for, and how many of its segments that name replaces.
+    /// Returns the public name of what `path` refers to, and the number of segments that it replaces.
     fn public_name(&self, path: &[String]) -> Option<(Segments, usize)> {
         let targets: BTreeSet<_> = self.names.resolve(self.module, path).into_iter().collect();
         let is_item = |target: &&Target| matches!(target, Target::Own(Own::Item(..), _));
@@ -205,7 +205,7 @@ impl Printer<'_, '_> {
     }
 }
 
-/// Puts public names in the place of those of a module.
+/// Replaces the names of a module by public ones.
 struct Renaming<'p, 'n, 'm>(&'p Printer<'n, 'm>);
 
 impl VisitMut for Renaming<'_, '_, '_> {
@@ -228,7 +228,7 @@ impl VisitMut for Renaming<'_, '_, '_> {
         path.segments = new.into_iter().collect();
     }
 
-    /// In `<T as Trait>::Name` the names are the trait's, and stay.
+    /// Keeps the names in `<T as Trait>::Name`, which are the trait's.
     fn visit_type_path_mut(&mut self, path: &mut syn::TypePath) {
         match &mut path.qself {
             Some(of) => self.visit_type_mut(&mut of.ty),
@@ -236,7 +236,7 @@ impl VisitMut for Renaming<'_, '_, '_> {
         }
     }
 
-    /// Documentation is not compared.
+    /// Skips attributes, as documentation is not compared.
     fn visit_attributes_mut(&mut self, attributes: &mut Vec<syn::Attribute>) {
         attributes.clear();
     }
@@ -246,13 +246,13 @@ fn segments(path: &syn::Path) -> Segments {
     path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }
 
-/// Attributes that change what users may write.
+/// Returns the attributes that change what users may write.
 fn marks(attributes: &[syn::Attribute]) -> &'static str {
     let open = attributes.iter().any(|attribute| attribute.path().is_ident("non_exhaustive"));
     if open { "#[non_exhaustive] " } else { "" }
 }
 
-/// Tokens without the spaces that their printer puts between all of them.
+/// Removes the spaces that the token printer puts around every token.
 fn plain(tokens: &str) -> String {
     let pairs = [
         (" :: ", "::"),

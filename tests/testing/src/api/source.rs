@@ -1,4 +1,4 @@
-//! The modules of a package, parsed: each with its items and with what every name in it stands for.
+//! Parses the modules of a package: each with its items and the meaning of every name in it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 
 use syn::{Attribute, Item, UseTree, Visibility};
 
-/// Segments of a path from the root of the crate.
+/// The segments of a path from the root of the crate.
 pub(super) type Segments = Vec<String>;
 
-/// All modules of a crate by their paths; tests are left out.
+/// All modules of a crate by their paths, without tests.
 pub(super) type Modules = BTreeMap<Segments, Module>;
 
 #[derive(Default)]
 pub(super) struct Module {
-    /// Of the module itself, as they stand at the head of its file.
+    /// The inner attributes of the module.
     pub(super) attributes: Vec<Attribute>,
     pub(super) items: Vec<Item>,
-    /// By name: items and modules of this module, and what it imports.
+    /// The items, modules and imports of this module by name.
     pub(super) names: BTreeMap<String, Vec<Named>>,
-    /// Imports of everything that another module has.
+    /// The glob imports.
     pub(super) globs: Vec<Glob>,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Glob {
     pub(super) public: bool,
 }
 
-/// What a name stands for.
+/// The meaning of a name.
 pub(super) struct Named {
     pub(super) public: bool,
     pub(super) meaning: Meaning,
@@ -41,10 +41,10 @@ pub(super) enum Meaning {
     Import(Segments),
 }
 
-/// Reads the crate whose root is the file at `path`.
+/// Parses the crate whose root is the file at `path`.
 ///
 /// # Errors
-/// The file that cannot be read or parsed.
+/// If a file cannot be read or parsed.
 pub(super) fn modules(path: &Path) -> Result<Modules, String> {
     let mut modules = Modules::new();
     let folder = path.parent().unwrap_or(path).to_owned();
@@ -52,7 +52,7 @@ pub(super) fn modules(path: &Path) -> Result<Modules, String> {
     Ok(modules)
 }
 
-/// Reads the module in the file at `path`, whose children stand in `folder`.
+/// Parses the module in the file at `path`, whose child modules are in `folder`.
 fn read(path: &Path, folder: &Path, at: Segments, modules: &mut Modules) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let file = syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -101,7 +101,7 @@ fn add(
     Ok(())
 }
 
-/// `x.rs` or `x/mod.rs`.
+/// Returns the file of a module: `x.rs` or `x/mod.rs`.
 fn file_of(below: &Path) -> PathBuf {
     let flat = below.with_extension("rs");
     if flat.exists() { flat } else { below.join("mod.rs") }
@@ -141,7 +141,7 @@ pub(super) fn is_public(vis: &Visibility) -> bool {
     matches!(vis, Visibility::Public(_))
 }
 
-/// Whether an item is there for tests or for the examples of documentation alone.
+/// Returns whether an item exists only for tests or doc tests.
 pub(super) fn is_of_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
@@ -151,7 +151,7 @@ pub(super) fn is_of_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// Whether the documentation leaves an item out: nobody is promised anything of it.
+/// Returns whether an item is hidden from the documentation, and so not part of the API.
 fn is_hidden(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("doc")

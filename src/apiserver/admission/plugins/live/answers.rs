@@ -1,4 +1,4 @@
-//! What the backend of images said, as long as it holds.
+//! Caches the answers of the image policy backend until they expire.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::Instant;
 use super::recent::Recent;
 use crate::digest;
 
-/// As many as upstream.
+/// The capacity of the cache, as upstream.
 const MOST: usize = 1024;
 
-/// An answer of the backend.
+/// An answer of the image policy backend.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::admission::plugins) struct Verdict {
     pub(in crate::admission::plugins) allowed: bool,
@@ -20,7 +20,7 @@ pub(in crate::admission::plugins) struct Verdict {
     pub(in crate::admission::plugins) annotations: Vec<(String, String)>,
 }
 
-/// By what was asked.
+/// The answers, by the request that was sent.
 #[derive(Debug)]
 pub(in crate::admission::plugins) struct Answers(Mutex<Recent<(Verdict, Option<Instant>)>>);
 

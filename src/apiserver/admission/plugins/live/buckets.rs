@@ -1,5 +1,5 @@
-//! Buckets of tokens, one for each of those that have a limit of their own. So many of them are kept; who was not seen for the
-//! longest time goes first, and begins with a full bucket when it comes back.
+//! Holds token buckets, one for each key that has a limit of its own. Their number is bounded; the least recently used bucket is
+//! dropped first, and is full when its key comes back.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -26,7 +26,7 @@ impl Buckets {
         Self { limit, known: Mutex::new(Recent::of(limit.cached)) }
     }
 
-    /// Whether there is a token for `name`, which is taken then.
+    /// Takes a token for `name`; returns false if there is none.
     pub(in crate::admission::plugins) fn take(&self, name: &str, now: Instant) -> bool {
         let name = digest::sha256_hex(name.as_bytes());
         let full = f64::from(self.limit.burst);

@@ -1,10 +1,10 @@
-//! What plugins remember from one request to the next, in this process alone.
+//! Holds what plugins remember from one request to the next, in memory.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `answers` | what the backend of images said |
-//! | `buckets` | how many events may still come |
-//! | `recent` | a bounded number of entries |
+//! | `answers` | cached answers of the image policy backend |
+//! | `buckets` | token buckets that limit events |
+//! | `recent` | a bounded, least-recently-used map |
 
 mod answers;
 mod buckets;
@@ -19,17 +19,17 @@ use self::buckets::Buckets;
 use super::resource_quota::{Uncovered, Written, uncovered};
 use super::settings::{LimitKind, Settings};
 
-/// The settings of the plugins of a server, and what they remember.
+/// Holds the settings of a server's plugins, and their state.
 #[derive(Debug, Default)]
 pub(in crate::admission) struct Live {
     pub(super) settings: Settings,
-    /// By the limit of events that they keep.
+    /// The token buckets of each event limit.
     pub(super) events: Vec<(LimitKind, Buckets)>,
     pub(super) images: Answers,
 }
 
 impl Live {
-    /// What of a write no quota of its namespace covers, although the settings want one.
+    /// Returns what the write consumes that the settings limit and no quota of its namespace covers.
     pub(in crate::admission) fn uncovered(
         &self,
         quotas: impl FnOnce() -> Vec<Arc<Value>>,

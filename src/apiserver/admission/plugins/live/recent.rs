@@ -1,13 +1,13 @@
-//! So many entries, of which the one that was not asked for for the longest time goes first.
+//! Keeps a bounded number of entries by name, and drops the least recently used one first.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// Entries by the digests of their names: names are as long as senders like.
+/// Maps names to entries. Callers pass digests as names where senders choose the text, so that names stay short.
 #[derive(Debug)]
 pub(super) struct Recent<V> {
     most: usize,
     entries: HashMap<String, (V, u64)>,
-    /// Names by when they were asked for last.
+    /// Names by the time of their last use.
     seen: BTreeMap<u64, String>,
     turn: u64,
 }
@@ -17,7 +17,7 @@ impl<V> Recent<V> {
         Self { most, entries: HashMap::new(), seen: BTreeMap::new(), turn: 0 }
     }
 
-    /// The entry of this name, which counts as asked for now.
+    /// Returns the entry of this name, and marks it as just used.
     pub(super) fn get(&mut self, name: &str) -> Option<&mut V> {
         let (value, turn) = self.entries.get_mut(name)?;
         self.turn = self.turn.saturating_add(1);

@@ -1,5 +1,5 @@
-//! Labels by which workloads find nodes: kubelets set those that say what a machine is, and none that Kubernetes may mean
-//! something else by.
+//! Checks which labels a kubelet may set on its node: those that describe the machine, and no others in the domains of
+//! Kubernetes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::object;
 
-/// Labels of Kubernetes that kubelets set.
+/// Labels in the domains of Kubernetes that kubelets may set.
 const OWN: [&str; 11] = [
     "beta.kubernetes.io/arch",
     "beta.kubernetes.io/instance-type",
@@ -21,13 +21,13 @@ const OWN: [&str; 11] = [
     "topology.kubernetes.io/region",
     "topology.kubernetes.io/zone",
 ];
-/// Domains that are theirs whole.
+/// Domains in which kubelets may set any label.
 const OWN_DOMAINS: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
 const KUBERNETES: [&str; 2] = ["kubernetes.io", "k8s.io"];
-/// Labels that only administrators give.
+/// The domain whose labels only administrators may set.
 const RESTRICTED: &str = "node-restriction.kubernetes.io";
 
-/// The changed labels that a kubelet may not change, with commas between.
+/// Returns the changed labels that a kubelet may not change, joined with commas; None if all are allowed.
 pub(super) fn forbidden(new: &Value, old: &Value) -> Option<String> {
     let labels = |object| -> BTreeMap<&str, &str> { object::meta_map(object, "labels").collect() };
     let (new, old) = (labels(new), labels(old));

@@ -1,6 +1,6 @@
-//! `NodeRestriction`: a kubelet changes its own node, its lease and what it says of volumes, and the pods that run on it. Off by
-//! default; every cluster of kubeadm has it on, beside the mode [`Node`](crate::authorization::AuthorizationMode::Node),
-//! which decides what kubelets may ask for at all.
+//! Implements `NodeRestriction`: a kubelet may change only its own node, its lease, status of volumes, and the pods that run
+//! on its node. Off by default; clusters of kubeadm enable it beside the mode [`Node`](crate::authorization::AuthorizationMode::Node),
+//! which decides what kubelets may request at all.
 //!
 //! | file | decides |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | `pods` | mirror pods, statuses and evictions |
 //! | `references` | whether a mirror pod refers to objects of the API |
 //! | `requests` | requests for certificates and statuses of claims |
-//! | `tokens` | tokens of the accounts of pods on the node, and whom they are meant for |
+//! | `tokens` | service account tokens for pods on the node, and their audiences |
 //!
 //! Read from plugin/pkg/admission/noderestriction of a copy between Kubernetes 1.35 and 1.36; no recorded answers of 1.36 are at
 //! hand. Of what that file holds, one thing has no counterpart here: pod certificates, whose feature is off by default.

@@ -1,4 +1,4 @@
-//! What a kubelet writes about its node: the node itself, and the objects that have its name or name it.
+//! Checks what a kubelet writes about its node: the node itself, its lease, its CSINode and its ResourceSlices.
 
 use admit_apimachinery::go;
 use admit_apimachinery::pointer::{items, text};
@@ -10,7 +10,7 @@ use crate::admission::review::Operation;
 use crate::object;
 use crate::status::Refusal;
 
-/// The namespace of the leases by which nodes show that they live.
+/// The namespace of the leases that serve as node heartbeats.
 const LEASES_IN: &str = "kube-node-lease";
 
 pub(super) fn admit(request: &Request<'_>, node: &str) -> Result<(), Refusal> {
@@ -57,7 +57,7 @@ pub(super) fn admit_csi(request: &Request<'_>, node: &str) -> Result<(), Refusal
     if named(request) == node { Ok(()) } else { Err(request.forbidden(why)) }
 }
 
-/// The name of the object that is made, or of the one that is asked for.
+/// Returns the name of the new object, or else the name in the request.
 fn named<'r>(request: &'r Request<'_>) -> &'r str {
     match request.review.operation {
         Operation::Create => object::name(request.object()),
@@ -65,7 +65,7 @@ fn named<'r>(request: &'r Request<'_>) -> &'r str {
     }
 }
 
-/// Other changes have been let in by the mode `Node`, which knows the slice as it is stored.
+/// Checks creations and deletions; updates were authorized by the mode `Node`, which reads the stored slice.
 pub(super) fn admit_slice(request: &Request<'_>, node: &str) -> Result<(), Refusal> {
     let (slice, verb) = match request.review.operation {
         Operation::Create => (request.object(), "create"),

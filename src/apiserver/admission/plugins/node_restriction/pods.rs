@@ -1,5 +1,5 @@
-//! The pods of a kubelet: it makes and deletes those that mirror what it runs by itself, writes the statuses of those on its
-//! node, and evicts them.
+//! Checks what a kubelet does to pods: it may create and delete mirror pods of its static pods, update the status of pods on
+//! its node, and evict them.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) fn admit(request: &Request<'_>, node: &str) -> Result<(), Refusal> {
     }
 }
 
-/// Why a pod is not let in.
+/// Says why a pod is refused.
 enum Refused {
     Because(String),
     As(Refusal),
@@ -112,7 +112,7 @@ pub(super) fn admit_status(request: &Request<'_>, node: &str) -> Result<(), Refu
     Err(request.forbidden(&why))
 }
 
-/// The claims that were made for the pod.
+/// Returns the names of the pod's resource claims, each with the ResourceClaim that was generated for it.
 fn claims(pod: &Value) -> Vec<(&str, Option<&str>)> {
     let made = items(pod, "/status/resourceClaimStatuses").iter();
     made.map(|claim| (text(claim, "/name"), claim.get("resourceClaimName").and_then(Value::as_str))).collect()
@@ -135,7 +135,7 @@ fn on_node(request: &Request<'_>, pod: &str, node: &str, otherwise: &str) -> Res
     if text(&pod, NODE_NAME) == node { Ok(()) } else { Err(request.forbidden(otherwise)) }
 }
 
-/// A pod in the namespace of the request.
+/// Reads a pod in the namespace of the request.
 pub(super) fn stored(request: &Request<'_>, name: &str) -> Result<Arc<Value>, Refusal> {
     request.stored("pods", request.namespace(), name).ok_or_else(|| Refusal::not_listed("", "pod", name))
 }

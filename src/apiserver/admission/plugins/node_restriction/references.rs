@@ -1,5 +1,5 @@
-//! Which objects of the API a pod refers to (`HasAPIObjectReference`): a kubelet could else let itself read them by a mirror pod
-//! that it makes.
+//! Finds the first API object that a pod refers to (`HasAPIObjectReference`): a mirror pod with references would let its
+//! kubelet read those objects.
 
 use admit_apimachinery::go;
 use admit_apimachinery::pointer::{items, text};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::kinds::shared::pod_uses;
 
-/// Sources of volumes that need nothing of the API.
+/// Volume sources that refer to no API object.
 const WITHOUT: [&str; 22] = [
     "awsElasticBlockStore",
     "azureDisk",
@@ -33,7 +33,7 @@ const WITHOUT: [&str; 22] = [
     "vsphereVolume",
 ];
 
-/// Sources that do, and what they refer to; of two the first one counts.
+/// Volume sources that refer to API objects, and the name of these in refusals; if a volume has two, the first counts.
 const REFERRING: [(&str, &str); 7] = [
     ("configMap", "configmaps (via configmap volumes)"),
     ("secret", "secrets (via secret volumes)"),
@@ -52,10 +52,10 @@ const PROJECTED: [(&str, &str); 5] = [
     ("podCertificate", "podcertificates"),
 ];
 
-/// The first thing that the pod refers to, if it refers to any.
+/// Returns the kind of the first reference of the pod, as refusals name it; None if it has none.
 ///
 /// # Errors
-/// For a volume of a source that nobody knows.
+/// If a volume has an unknown source.
 pub(super) fn first(pod: &Value) -> Result<Option<&'static str>, UnknownSource> {
     let whole = [
         (!text(pod, "/spec/serviceAccountName").is_empty(), "serviceaccounts"),

@@ -1,5 +1,5 @@
-//! Statuses of claims, of which kubelets write what they see of a volume that grows, and requests for certificates, which are
-//! for themselves.
+//! Checks status updates of claims, where kubelets may change only what concerns a resize, and certificate signing requests,
+//! which must be for the kubelet's own node.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ use crate::admission::review::Operation;
 use crate::object;
 use crate::status::Refusal;
 
-/// What kubelets write of a claim's status.
+/// The fields of a claim's status that kubelets may change.
 const WRITTEN: [&str; 4] = ["allocatedResourceStatuses", "allocatedResources", "capacity", "conditions"];
 
-/// Upstream shows how the claims differ as a difference of Go's texts of them; here the fields are named.
+/// Checks a claim's status update. Upstream's message holds a Go diff of the claims; here it lists the fields.
 pub(super) fn admit_claim(request: &Request<'_>, node: &str) -> Result<(), Refusal> {
     let own = go::quote(node);
     if request.review.operation != Operation::Update {
@@ -39,7 +39,7 @@ pub(super) fn admit_claim(request: &Request<'_>, node: &str) -> Result<(), Refus
     )))
 }
 
-/// What of a claim has to stay.
+/// Returns the claim without the fields that may change.
 fn rest(claim: &Value) -> Value {
     let mut rest = claim.clone();
     object::set_meta(&mut rest, "resourceVersion", None);
@@ -50,7 +50,7 @@ fn rest(claim: &Value) -> Value {
     rest
 }
 
-/// The paths at which two objects differ; nothing is as good as what is empty, and amounts are equal however they are written.
+/// Collects the paths at which two objects differ; missing equals empty, and quantities are compared by value.
 fn differences(one: &Value, other: &Value, path: &str, found: &mut BTreeSet<String>) {
     match (one, other) {
         (Value::Object(left), Value::Object(right)) => {
@@ -86,7 +86,7 @@ fn amount(value: &Value) -> Option<Quantity<'_>> {
     Quantity::parse(value.as_str()?).ok()
 }
 
-/// Signers of certificates that kubelets show and by which they are known.
+/// The signers of kubelet certificates, serving and client.
 const OF_KUBELETS: [&str; 2] =
     ["kubernetes.io/kubelet-serving", "kubernetes.io/kube-apiserver-client-kubelet"];
 
@@ -104,7 +104,7 @@ pub(super) fn admit_signing(request: &Request<'_>, node: &str) -> Result<(), Ref
     }
 }
 
-/// The last common name of the subject, which is the one that Go tells.
+/// Returns the last common name of the subject, which is the one that Go returns.
 fn common_name(encoded: &str) -> Result<String, &'static str> {
     let pem = STANDARD.decode(encoded).unwrap_or_default();
     let block = Pem::iter_from_buffer(&pem).next().and_then(Result::ok);

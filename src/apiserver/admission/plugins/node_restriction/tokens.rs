@@ -1,5 +1,5 @@
-//! Tokens that a kubelet asks for: each is bound to a pod on its node, and meant for somebody whom the pod wants one for, or whom
-//! the node may ask for.
+//! Checks the token requests of a kubelet: a token must be bound to a pod on its node, and its audience must be requested by
+//! a volume of the pod or allowed to the node by RBAC.
 
 use admit_apimachinery::field_error::together;
 use admit_apimachinery::go;
@@ -14,7 +14,7 @@ use crate::kinds::shared::pod_uses;
 use crate::object;
 use crate::status::Refusal;
 
-/// Volumes that are built in and handed to a driver of CSI, which has another name.
+/// In-tree volume sources that have migrated to a CSI driver, and the driver's name.
 const HANDED_OVER: [(&str, &str); 7] = [
     ("awsElasticBlockStore", "ebs.csi.aws.com"),
     ("azureDisk", "disk.csi.azure.com"),
@@ -25,7 +25,7 @@ const HANDED_OVER: [(&str, &str); 7] = [
     ("vsphereVolume", "csi.vsphere.vmware.com"),
 ];
 
-/// What a volume names is not there.
+/// An object that a volume refers to does not exist.
 #[derive(Debug, thiserror::Error)]
 #[error("{kind} {} not found", go::quote(.name))]
 struct NotFound {
@@ -33,7 +33,7 @@ struct NotFound {
     name: String,
 }
 
-/// Why a node may not ask for a token of an audience.
+/// Says why a node may not request a token for an audience.
 #[derive(Debug, thiserror::Error)]
 enum AudienceError {
     #[error("node may only request 0 or 1 audiences")]
@@ -73,7 +73,7 @@ pub(super) fn admit(request: &Request<'_>, node: &str) -> Result<(), Refusal> {
     admit_audience(request, &pod).map_err(|error| request.forbidden(&error.to_string()))
 }
 
-/// Whether the token is meant for somebody whom a volume of the pod wants one for, or whom roles let the node ask for.
+/// Checks that a volume of the pod requests the audience, or that the authorizer lets the node request it.
 fn admit_audience(request: &Request<'_>, pod: &Value) -> Result<(), AudienceError> {
     let audience = match items(request.object(), "/spec/audiences") {
         [] => "",
@@ -104,10 +104,10 @@ fn admit_audience(request: &Request<'_>, pod: &Value) -> Result<(), AudienceErro
     Err(AudienceError::Unwanted { audience, user })
 }
 
-/// Whether a volume of the pod wants a token for the audience: itself, or by its driver.
+/// Returns whether a volume of the pod requests a token for the audience, itself or through its CSI driver.
 ///
 /// # Errors
-/// Where no volume is seen to, and some cannot be looked into.
+/// If no volume requests it, and some refer to objects that do not exist.
 fn is_wanted(request: &Request<'_>, pod: &Value, audience: &str) -> Result<bool, Vec<NotFound>> {
     let mut problems = Vec::new();
     for volume in items(pod, "/spec/volumes") {
@@ -129,7 +129,7 @@ fn is_wanted(request: &Request<'_>, pod: &Value, audience: &str) -> Result<bool,
     if problems.is_empty() { Ok(false) } else { Err(problems) }
 }
 
-/// The driver of CSI behind a volume.
+/// Returns the CSI driver of a volume, following a claim to its persistent volume.
 fn driver(request: &Request<'_>, pod: &Value, volume: &Value) -> Result<Option<String>, NotFound> {
     let Some(claim) = pod_uses::claim(pod, volume) else { return Ok(driver_of(volume)) };
     let missing = |kind, name: &str| NotFound { kind, name: name.to_owned() };
@@ -142,7 +142,7 @@ fn driver(request: &Request<'_>, pod: &Value, volume: &Value) -> Result<Option<S
     Ok(stored.get("spec").and_then(driver_of))
 }
 
-/// That of a volume, or of the spec of a persistent one.
+/// Returns the CSI driver that a volume, or the spec of a persistent volume, names.
 fn driver_of(volume: &Value) -> Option<String> {
     let own = text(volume, "/csi/driver");
     if !own.is_empty() {
@@ -152,7 +152,7 @@ fn driver_of(volume: &Value) -> Option<String> {
     HANDED_OVER.into_iter().find(is_it).map(|(_, driver)| driver.to_owned())
 }
 
-/// Whether a driver gets tokens for the audience with each of its volumes.
+/// Returns whether the driver's `tokenRequests` contain the audience.
 fn gives(request: &Request<'_>, driver: &str, audience: &str) -> Result<bool, NotFound> {
     let stored = request
         .stored("csidrivers", "", driver)

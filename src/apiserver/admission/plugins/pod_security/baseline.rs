@@ -1,4 +1,4 @@
-//! The checks of the level `baseline`: what gives a pod more than a pod has by default.
+//! Defines the checks of the level `baseline`, which forbids known privilege escalations.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::setters::{Setters, containers, named, plural, quoted};
 use super::subject::{Check, Failure, Row, Subject};
 use crate::admission::plugins::pods::{items, text};
 
-/// In the order in which they are asked, which is that of their names.
+/// The checks, sorted by name.
 pub(super) const CHECKS: &[Row] = &[
     row("appArmorProfile", &[(0, app_armor)]),
     row("capabilities_baseline", &[(0, capabilities)]),
@@ -76,7 +76,7 @@ fn capabilities(subject: &Subject<'_>) -> Option<Failure> {
     added(subject, &ALLOWED).map(|detail| Failure { reason: "non-default capabilities", detail })
 }
 
-/// The containers that add capabilities beyond the allowed ones, told as a whole.
+/// Describes the containers that add capabilities beyond the allowed ones.
 pub(super) fn added(subject: &Subject<'_>, allowed: &[&str]) -> Option<String> {
     let added = |container| items(container, "/securityContext/capabilities/add").filter_map(Value::as_str);
     let is_bad = |name: &&str| !allowed.contains(name);
@@ -189,7 +189,7 @@ fn se_linux_of_31(subject: &Subject<'_>) -> Option<Failure> {
 }
 
 fn se_linux_types(subject: &Subject<'_>, allowed: &[&str]) -> Option<Failure> {
-    // Each value with the field that it stands in, whose first letter sorts types before the others.
+    // Types as they are, user and role as `/field`, whose slash tells them apart.
     let setters = Setters::find(subject, "/seLinuxOptions", |own| {
         let kind = text(own, "/type");
         let kind = (!allowed.contains(&kind)).then_some(kind);
@@ -258,7 +258,7 @@ pub(super) fn seccomp(subject: &Subject<'_>) -> Option<Failure> {
     })
 }
 
-/// Sysctls that concern the pod alone, each with the version from which on it is allowed.
+/// Namespaced sysctls, each with the Kubernetes minor version from which on it is allowed.
 const SAFE_SYSCTLS: [(u32, &str); 12] = [
     (0, "kernel.shm_rmid_forced"),
     (0, "net.ipv4.ip_local_port_range"),

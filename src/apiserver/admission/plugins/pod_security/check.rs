@@ -1,4 +1,4 @@
-//! The standards as a table: which check belongs to which level, from which version on.
+//! Selects and runs the checks of a level and version of the Pod Security Standards.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use super::super::settings::{Level, LevelVersion, Version};
 use super::subject::{Failure, Row, Subject};
 use super::{baseline, restricted};
 
-/// The newest version of a check: later ones, and the latest, mean the same.
+/// The newest minor version that changed a check: later ones, and the latest, mean the same.
 const NEWEST: u32 = 35;
 
-/// The checks that were not passed.
+/// The checks that failed.
 #[derive(Debug, Default)]
 pub(super) struct Failures(Vec<Failure>);
 
@@ -36,7 +36,7 @@ impl fmt::Display for Failures {
     }
 }
 
-/// The checks of the level that the pod does not pass: those of the lower level first, each in the order of its names.
+/// Returns the checks of the level that the pod fails: those of the lower level first, each sorted by name.
 pub(super) fn evaluate(LevelVersion { level, version }: LevelVersion, subject: &Subject<'_>) -> Failures {
     let minor = match version {
         Version::Latest => NEWEST,

@@ -1,5 +1,5 @@
-//! `PodSecurity`: the labels of a namespace say which of the Pod Security Standards its pods have to meet, and of which
-//! its users are warned. The [settings](super::settings) say what counts without labels, and who is exempt. Read from k8s.io/pod-security-admission of Kubernetes 1.36.
+//! Implements `PodSecurity`: enforces the Pod Security Standards that a namespace's labels set, and warns of and audits others. The
+//! [settings](super::settings) give defaults and exemptions. Read from k8s.io/pod-security-admission of Kubernetes 1.36.
 
 mod baseline;
 mod check;
@@ -28,13 +28,13 @@ use self::subject::Subject;
 pub(super) const PLUGIN: Plugin =
     Plugin { name: "PodSecurity", mutate: None, validate: Some(validate), alone: Alone::By(alone) };
 
-/// Existing pods that are looked at when a namespace gets a stricter level.
+/// The number of existing pods that are checked when a namespace gets a stricter level.
 const MOST_PODS: usize = 3_000;
 
-/// Subresources of pods that do not change what is checked.
+/// Subresources of pods whose writes cannot change a checked field.
 const IGNORED: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
 
-/// Resources with pod templates, and where these are.
+/// Resources with pod templates, and the paths of these.
 const TEMPLATES: [(&str, &str, &str); 8] = [
     ("", "replicationcontrollers", "/spec/template"),
     ("", "podtemplates", "/template"),
@@ -67,8 +67,8 @@ fn validate(request: &Request<'_>) -> Result<(), Refusal> {
     }
 }
 
-/// The labels are understood where they are new or changed; pods that are there and do not meet a stricter level are
-/// told.
+/// Checks a namespace: new or changed labels must be valid; existing pods that violate a stricter level are reported as
+/// warnings.
 fn of_namespace(request: &Request<'_>) -> Result<(), Refusal> {
     let (namespace, set) = (request.object(), settings(request));
     let (policy, wrong) = Policy::of(namespace, &set.defaults);
@@ -100,7 +100,7 @@ fn settings<'r>(request: &Request<'r>) -> &'r PodSecurity {
     &request.live.settings.pod_security
 }
 
-/// Tells of labels that say something in a namespace where nothing is looked at.
+/// Warns of labels in a namespace that is exempt, where they have no effect.
 fn warn_of_exemption(request: &Request<'_>, policy: &Policy) {
     let (namespace, set) = (request.object(), settings(request));
     let name = object::name(namespace);
@@ -114,7 +114,7 @@ fn warn_of_exemption(request: &Request<'_>, policy: &Policy) {
     }
 }
 
-/// Whether nothing is looked at for the sake of where it is or who sends it; that is noted.
+/// Returns whether the namespace or the user is exempt; adds an audit annotation if so.
 fn is_exempt(request: &Request<'_>) -> bool {
     let set = settings(request);
     let has = |list: &[String], name: &str| list.iter().any(|exempt| exempt == name);
@@ -129,7 +129,7 @@ fn is_exempt(request: &Request<'_>) -> bool {
     true
 }
 
-/// Whether the pod runs by a class that is exempt.
+/// Returns whether the pod's runtime class is exempt.
 fn runs_exempt(request: &Request<'_>, pod: &Value) -> bool {
     let class = text(pod, "/spec/runtimeClassName");
     !class.is_empty() && settings(request).runtime_classes.iter().any(|exempt| exempt == class)
@@ -142,7 +142,7 @@ fn refuse_labels(request: &Request<'_>, causes: &[Cause]) -> Result<(), Refusal>
     Err(Refusal::invalid(&request.review.call.info, request.name(), causes.to_vec()))
 }
 
-/// Warnings about the pods of a namespace, those with the same failures together.
+/// Builds warnings about the pods of a namespace, grouped by failures.
 fn of_existing(
     request: &Request<'_>,
     namespace: &str,
@@ -153,7 +153,7 @@ fn of_existing(
         pods.retain(|pod| !runs_exempt(request, &pod.object.values()));
     }
     let mut controllers = HashSet::new();
-    // One pod of each controller before all others: they are alike.
+    // One pod of each controller comes first, as the pods of a controller are alike.
     let (first, others): (Vec<_>, Vec<_>) = pods.iter().partition(|pod| {
         interrupt::checkpoint();
         let head = pod.object.head();
@@ -234,7 +234,7 @@ fn of_pod(request: &Request<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Templates are let in whatever they hold: what is made of them is not.
+/// Checks a pod template for warnings and audit only: the pods that are created from it are enforced.
 fn of_template(request: &Request<'_>, template: &Value) {
     if is_exempt(request) {
         return;
@@ -266,7 +266,7 @@ fn tell_audit(request: &Request<'_>, policy: &Policy, subject: &Subject<'_>) {
     }
 }
 
-/// Labels that are not understood stand for the strictest level.
+/// Adds invalid labels to the audit event; they count as the strictest level.
 fn tell_wrong(request: &Request<'_>, wrong: &[Cause]) {
     if !wrong.is_empty() {
         let told = together(wrong.iter().map(ToString::to_string));
@@ -274,7 +274,7 @@ fn tell_wrong(request: &Request<'_>, wrong: &[Cause]) {
     }
 }
 
-/// Writes into the audit log.
+/// Adds an annotation to the audit event.
 fn annotate(request: &Request<'_>, name: &str, value: String) {
     let key = format!("pod-security.kubernetes.io/{name}");
     request.review.call.warnings.annotate([(key, value)]);
@@ -286,8 +286,8 @@ fn would_violate(level: LevelVersion, subject: &Subject<'_>) -> Option<String> {
         .then(|| format!("would violate PodSecurity {}: {failures}", go::quote(&level.to_string())))
 }
 
-/// Whether a change of a pod can matter: its images, and containers that come. Nothing else of what is checked can be
-/// changed.
+/// Returns whether an update of a pod can change a check: new images or containers. Other checked fields are
+/// immutable.
 fn is_significant(pod: &Value, old: &Value) -> bool {
     let lists = ["/spec/containers", "/spec/initContainers"].into_iter().any(|list| {
         let (new, old): (Vec<_>, Vec<_>) = (items(pod, list).collect(), items(old, list).collect());
@@ -303,7 +303,7 @@ fn is_significant(pod: &Value, old: &Value) -> bool {
         })
 }
 
-/// Where neither labels nor settings say anything, everything is let in.
+/// Without labels or settings every pod is admitted.
 fn alone(request: &Request<'_>) -> Turn {
     let is_labelled = || {
         let namespace = request.stored("namespaces", "", request.namespace());

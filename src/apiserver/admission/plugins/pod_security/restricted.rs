@@ -1,4 +1,4 @@
-//! The checks of the level `restricted`: what a pod has to give up beside what `baseline` forbids.
+//! Defines the checks of the level `restricted`, which requires hardening beyond `baseline`.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::setters::{Setters, containers, named, plural, quoted};
 use super::subject::{Check, Failure, Row, Subject};
 use crate::admission::plugins::pods::{items, text};
 
-/// In the order in which they are asked, which is that of their names.
+/// The checks, sorted by name.
 pub(super) const CHECKS: &[Row] = &[
     row("allowPrivilegeEscalation", &[(8, escalation), (25, escalation_of_25)], None),
     row(
@@ -127,7 +127,7 @@ fn non_root(subject: &Subject<'_>) -> Option<Failure> {
     Some(Failure { reason: REASON, detail })
 }
 
-/// The containers that say nothing about a field of which the pod says nothing, either.
+/// Returns the containers that leave a field unset which the pod leaves unset, too.
 fn silent<'o>(subject: &Subject<'o>, field: &str) -> Option<Vec<&'o str>> {
     let pointer = format!("/securityContext{field}");
     if subject.at(&pointer).is_some() {

@@ -1,4 +1,4 @@
-//! Who set what is not allowed: the pod, some of its containers, or both, in the words of refusals.
+//! Describes in refusals who set a forbidden value: the pod, some of its containers, or both.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::subject::Subject;
 use crate::admission::plugins::pods::text;
 
-/// `"a", "b"`
+/// Formats a list as `"a", "b"`.
 pub(super) fn quoted<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
     texts.into_iter().map(|text| format!("\"{text}\"")).collect::<Vec<_>>().join(", ")
 }
@@ -16,12 +16,12 @@ pub(super) const fn plural<'t>(one: &'t str, several: &'t str, count: usize) -> 
     if count == 1 { one } else { several }
 }
 
-/// `container "a"` or `containers "a", "b"`
+/// Formats `container "a"` or `containers "a", "b"`.
 pub(super) fn containers(names: &[&str]) -> String {
     format!("{} {}", plural("container", "containers", names.len()), quoted(names.iter().copied()))
 }
 
-/// The names of the containers that are so.
+/// Returns the names of the containers for which `is_bad` holds.
 pub(super) fn named<'o>(subject: &Subject<'o>, is_bad: impl Fn(&'o Value) -> bool) -> Vec<&'o str> {
     subject
         .containers()
@@ -30,7 +30,7 @@ pub(super) fn named<'o>(subject: &Subject<'o>, is_bad: impl Fn(&'o Value) -> boo
         .collect()
 }
 
-/// Values of a field of security contexts that are not allowed, and who set them.
+/// The forbidden values of a security context field, and who set them.
 #[derive(Default)]
 pub(super) struct Setters<'o> {
     pub(super) pod: bool,
@@ -39,8 +39,8 @@ pub(super) struct Setters<'o> {
 }
 
 impl<'o> Setters<'o> {
-    /// Looks at the field (`/seccompProfile`) of the security contexts of the pod and of its containers: `bad` answers
-    /// which of the texts below it are not allowed.
+    /// Reads the field (`/seccompProfile`) of the security contexts of the pod and of its containers; `bad` returns the
+    /// forbidden values below it.
     pub(super) fn find(subject: &Subject<'o>, field: &str, bad: impl Fn(&'o Value) -> Vec<&'o str>) -> Self {
         let mut setters = Self::default();
         if let Some(own) = subject.at(&format!("/securityContext{field}")) {
@@ -59,7 +59,7 @@ impl<'o> Setters<'o> {
         setters
     }
 
-    /// Those that set the flag or number at this path to what is not allowed.
+    /// Returns who set the flag or number at this path to a forbidden value.
     pub(super) fn of(subject: &Subject<'o>, field: &str, is_bad: impl Fn(&Value) -> bool) -> Self {
         Self::find(subject, field, |own| if is_bad(own) { vec![""] } else { Vec::new() })
     }
@@ -68,7 +68,7 @@ impl<'o> Setters<'o> {
         !self.pod && self.containers.is_empty()
     }
 
-    /// `pod`, `container "a"`
+    /// Formats who set the values as `pod`, `container "a"`.
     pub(super) fn told(&self) -> Vec<String> {
         let pod = self.pod.then(|| "pod".to_owned());
         let containers = (!self.containers.is_empty()).then(|| containers(&self.containers));

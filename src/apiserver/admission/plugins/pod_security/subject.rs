@@ -1,15 +1,15 @@
-//! What a check is, and the pod that it looks at.
+//! Defines a check and the pod that it is applied to.
 
 use serde_json::Value;
 
 use crate::admission::plugins::pods::{items, text};
 
-/// A pod, or the template of one.
+/// A pod or a pod template.
 pub(super) struct Subject<'o> {
     whole: &'o Value,
 }
 
-/// Why a check is not passed.
+/// Says why a check failed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Failure {
     pub(super) reason: &'static str,
@@ -18,8 +18,8 @@ pub(super) struct Failure {
 
 pub(super) type Check = fn(&Subject<'_>) -> Option<Failure>;
 
-/// A check, each of its versions with the minor version that it came with, and the check of the lower level whose place it
-/// takes.
+/// A check: its versions, each with the minor version that introduced it, and the check of the lower level that it
+/// replaces.
 pub(super) struct Row {
     pub(super) id: &'static str,
     pub(super) versions: &'static [(u32, Check)],
@@ -35,7 +35,7 @@ impl<'o> Subject<'o> {
         crate::object::meta_map(self.whole, "annotations")
     }
 
-    /// What stands at this path in the specification.
+    /// Returns the value at this path of the specification.
     pub(super) fn at(&self, pointer: &str) -> Option<&'o Value> {
         self.whole.get("spec")?.pointer(pointer).filter(|value| !value.is_null())
     }
@@ -44,7 +44,7 @@ impl<'o> Subject<'o> {
         items(self.whole, "/spec/volumes")
     }
 
-    /// All containers, in the order in which checks name them.
+    /// Returns all containers, in the order in which checks name them.
     pub(super) fn containers(&self) -> impl Iterator<Item = &'o Value> {
         ["/spec/initContainers", "/spec/containers", "/spec/ephemeralContainers"]
             .into_iter()
@@ -55,7 +55,7 @@ impl<'o> Subject<'o> {
         text(self.whole, "/spec/os/name") == "windows"
     }
 
-    /// Whether root in the pod is nobody outside of it.
+    /// Returns whether the pod runs in a user namespace of its own.
     pub(super) fn has_own_users(&self) -> bool {
         self.at("/hostUsers") == Some(&Value::Bool(false))
     }

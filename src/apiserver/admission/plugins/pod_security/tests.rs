@@ -1,4 +1,4 @@
-//! Each check refuses in the words of upstream; the texts are those of its own tests and recordings.
+//! Tests that each check refuses with upstream's message; the texts are from its own tests and recordings.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ fn namespace(labels: &[(&str, &str)]) -> Value {
     json!({"metadata": {"name": "n", "labels": labels.collect::<serde_json::Map<_, _>>()}})
 }
 
-/// What a change of a pod is refused for in a namespace with this level, and what a pod would be without it.
+/// Returns the refusal of a pod with `part` at `pointer` in a namespace with this level.
 fn told(enforce: (&str, &str), pointer: &str, part: Value) -> String {
     let mut sent = safe();
     *beside(&mut sent, pointer) = part;
@@ -27,7 +27,7 @@ fn told(enforce: (&str, &str), pointer: &str, part: Value) -> String {
     }
 }
 
-/// A pod that meets the strictest level.
+/// Returns a pod that meets the level `restricted`.
 fn safe() -> Value {
     let mut pod = pod();
     pod["spec"]["securityContext"] =

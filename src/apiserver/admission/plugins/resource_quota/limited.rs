@@ -1,4 +1,4 @@
-//! What may not be taken where no quota of the namespace covers it.
+//! Refuses the consumption of limited resources that no quota of the namespace covers.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,16 @@ use super::usage::usage;
 use super::{Written, amounts, scopes, selectors};
 use crate::admission::plugins::settings::Limited;
 
-/// Why a write is not let in although no quota is exceeded.
+/// Says why a write is refused although no quota is exceeded.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Uncovered {
-    /// Something is taken of which no quota says how much there is.
+    /// The object consumes a limited resource for which no quota sets an amount.
     Consumed(String),
-    /// The object is of a scope that no quota is about. Upstream does not call that forbidden.
+    /// The object matches a limited scope that no quota covers. Upstream does not answer `Forbidden` for it.
     Scoped(String),
 }
 
-/// What of the object no quota covers; none where all is well.
+/// Returns what of the object is limited and not covered by a quota; None if all is covered.
 pub(in crate::admission::plugins) fn uncovered<'q>(
     limited: &[Limited],
     quotas: impl Iterator<Item = &'q Value>,

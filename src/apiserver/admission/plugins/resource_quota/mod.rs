@@ -1,7 +1,7 @@
-//! `ResourceQuota`: what the objects of a namespace may take together.
+//! Implements `ResourceQuota`: computes what objects consume and checks it against the quotas of their namespace.
 //!
-//! What is decided here is pure: what an object counts for, which quotas it counts in, and what is used then. Whoever
-//! writes (`registry::quotas`) charges the quotas with it before the object is stored. Read from
+//! This module is pure: it computes an object's usage, the quotas that apply, and their usage afterwards. The caller
+//! (`registry::quotas`) charges the quotas before the object is stored. Read from
 //! pkg/quota/v1/evaluator and k8s.io/apiserver's plugin resourcequota of Kubernetes 1.36.
 
 mod limited;
@@ -35,12 +35,12 @@ pub(crate) struct Written<'o> {
     pub(crate) now: Timestamp,
 }
 
-/// Why a write is not let in.
+/// Says why a quota refuses a write.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Excess {
-    /// It says too little to be counted, or nobody has counted yet.
+    /// The object lacks a required request or limit, or the quota's status has no usage yet.
     Unknown(String),
-    /// There would be too much.
+    /// The usage would exceed the quota.
     Exceeded(String),
 }
 
@@ -52,10 +52,10 @@ impl Excess {
     }
 }
 
-/// What is used of a quota with the object; none when it does not count in it, or takes no more than before.
+/// Returns the quota's `status.used` with the object added; None if the quota does not apply or usage does not grow.
 ///
 /// # Errors
-/// For an object that would take too much.
+/// If the object would exceed the quota, or its usage cannot be determined.
 pub(crate) fn charged(quota: &Value, written: Written<'_>) -> Result<Option<Map<String, Value>>, Excess> {
     let Written { of, object, old, now } = written;
     let name = object::name(quota);
@@ -105,7 +105,7 @@ pub(crate) fn charged(quota: &Value, written: Written<'_>) -> Result<Option<Map<
     )))
 }
 
-/// How much more the first is than the second, and never less than nothing.
+/// Returns the increase of each amount; amounts that do not grow are left out.
 fn more<'v>(new: Used<'v>, old: &Used<'v>) -> Used<'v> {
     let more = new.into_iter().filter_map(|(resource, amount)| match old.get(&resource) {
         None => Some((resource, amount)),
@@ -120,7 +120,7 @@ fn shown<'v>(amounts: impl IntoIterator<Item = (&'v str, Quantity<'v>)>) -> Map<
     amounts.into_iter().map(|(resource, amount)| (resource.to_owned(), amount.to_string().into())).collect()
 }
 
-/// The resources whose objects count in the quota: group (empty for the core) and plural.
+/// Returns the resources whose objects the quota counts: group (empty for core) and plural.
 pub(crate) fn counted(quota: &Value) -> Vec<(String, String)> {
     let hard = quota.pointer("/spec/hard").and_then(Value::as_object);
     let mut found: Vec<(String, String)> =
@@ -130,7 +130,7 @@ pub(crate) fn counted(quota: &Value) -> Vec<(String, String)> {
     found
 }
 
-/// What the objects of a namespace take of a quota, as far as they were added.
+/// Sums up what the objects of a namespace use of a quota.
 pub(crate) struct Tally<'q> {
     quota: &'q Value,
     sums: BTreeMap<&'q str, Quantity<'static>>,
@@ -158,14 +158,14 @@ impl<'q> Tally<'q> {
         }
     }
 
-    /// The status of the quota.
+    /// Returns the status of the quota.
     pub(crate) fn into_status(self) -> Value {
         let hard = self.quota.pointer("/spec/hard").cloned().unwrap_or_else(|| Value::Object(Map::new()));
         serde_json::json!({"hard": hard, "used": shown(self.sums)})
     }
 }
 
-/// The selectors of the scopes that a quota is about, each with its name, operator and values.
+/// Returns the scope selectors of a quota, each as its scope name, operator and values.
 fn selectors(quota: &Value) -> impl Iterator<Item = (&str, &str, Vec<&str>)> {
     let scopes =
         items(quota, "/spec/scopes").filter_map(Value::as_str).map(|scope| (scope, "Exists", Vec::new()));

@@ -1,4 +1,4 @@
-//! Which objects a quota is about.
+//! Matches objects against the scopes of a quota.
 
 use serde_json::Value;
 
@@ -7,12 +7,12 @@ use super::usage::Counted;
 use crate::admission::plugins::pods::{items, text};
 use crate::admission::plugins::resources::of_pod;
 
-/// Whether the object is of all scopes of the quota.
+/// Returns whether the object matches all scopes of the quota.
 pub(super) fn hold(quota: &Value, of: Counted<'_>, object: &Value) -> bool {
     selectors(quota).all(|(scope, operator, values)| holds((scope, operator, &values), of, object))
 }
 
-/// Whether the object is of one scope.
+/// Returns whether the object matches one scope selector.
 pub(super) fn holds(
     (scope, operator, values): (&str, &str, &[&str]),
     of: Counted<'_>,
@@ -46,7 +46,7 @@ fn of_claim_holds(scope: &str, operator: &str, values: &[&str], claim: &Value) -
     scope == "VolumeAttributesClass" && chosen(operator, values, &classes.map(|class| text(claim, class)))
 }
 
-/// Whether one of the names, of which empty ones are none, is chosen by the operator.
+/// Returns whether the operator matches one of the names, ignoring empty ones.
 fn chosen(operator: &str, values: &[&str], names: &[&str]) -> bool {
     let names: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
     match operator {
@@ -62,7 +62,7 @@ fn is_terminating(pod: &Value) -> bool {
     pod.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64).is_some_and(|seconds| seconds >= 0)
 }
 
-/// Whether the pod asks for neither processors nor memory.
+/// Returns whether the pod sets neither requests nor limits for CPU or memory.
 fn is_best_effort(pod: &Value) -> bool {
     ["requests", "limits"].into_iter().all(|side| {
         of_pod(pod, side)
@@ -71,7 +71,7 @@ fn is_best_effort(pod: &Value) -> bool {
     })
 }
 
-/// Whether where the pod runs hangs on pods of other namespaces.
+/// Returns whether an affinity term of the pod names other namespaces or selects them.
 fn reaches_out(pod: &Value) -> bool {
     let terms = ["podAffinity", "podAntiAffinity"].into_iter().flat_map(|kind| {
         let path = format!("/spec/affinity/{kind}");

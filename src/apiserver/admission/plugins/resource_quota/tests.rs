@@ -1,4 +1,4 @@
-//! The texts are those of upstream's tests and recordings.
+//! Tests usage and refusals of quotas; the texts are those of upstream's tests and recordings.
 
 use serde_json::{Value, json};
 

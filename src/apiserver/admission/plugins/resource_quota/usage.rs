@@ -1,4 +1,4 @@
-//! What an object counts for.
+//! Computes what an object uses of a quota.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use crate::admission::plugins::pods::{STARTED, items, text};
 use crate::admission::plugins::resources::{Amounts, add, amounts, of_pod};
 use crate::object;
 
-/// Amounts by the names that quotas give them.
+/// Amounts by the resource names that quotas use.
 pub(super) type Used<'v> = BTreeMap<String, Quantity<'v>>;
 
-/// The resource of an object.
+/// The resource (group and plural) of a counted object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted<'r> {
     pub(crate) group: &'r str,
@@ -37,15 +37,15 @@ const OF_PODS: [&str; 10] = [
 ];
 const OF_SERVICES: [&str; 3] = ["services", "services.nodeports", "services.loadbalancers"];
 const OF_CLAIMS: [&str; 2] = ["persistentvolumeclaims", "requests.storage"];
-/// Between the name of a storage class and what is counted of its claims.
+/// Separates a storage class from the claim resource that is counted for it.
 const OF_CLASS: &str = ".storageclass.storage.k8s.io/";
-/// Objects of the core that are counted by their plural alone, beside those above.
+/// Core resources that are counted by number of objects only, under their plural.
 const OBJECTS: [&str; 4] = ["configmaps", "replicationcontrollers", "resourcequotas", "secrets"];
-/// Where a quota counts one of these, each container has to say how much of it.
+/// If a quota counts one of these, each container must set it.
 const REQUIRED: [&str; 6] =
     ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
 
-/// The group and plural of the resource whose objects count for the name.
+/// Returns the group and plural of the objects that count for this resource name; None if it is unknown.
 pub(super) fn owner(name: &str) -> Option<(String, String)> {
     if let Some(counted) = name.strip_prefix("count/") {
         let (plural, group) = counted.split_once('.').unwrap_or((counted, ""));
@@ -66,7 +66,7 @@ pub(super) fn owner(name: &str) -> Option<(String, String)> {
     Some((String::new(), plural.to_owned()))
 }
 
-/// Pages of one size, and what others than Kubernetes itself offer.
+/// Returns whether the name is that of huge pages or of an extended resource.
 fn is_asked_for(name: &str) -> bool {
     name.starts_with("hugepages-")
         || name
@@ -75,13 +75,13 @@ fn is_asked_for(name: &str) -> bool {
 }
 
 impl Counted<'_> {
-    /// Whether such objects count for the name.
+    /// Returns whether objects of this resource count for the name.
     pub(super) fn counts(self, name: &str) -> bool {
         owner(name).is_some_and(|(group, plural)| group == self.group && plural == self.plural)
     }
 }
 
-/// A number of objects.
+/// Converts a number of objects to a quantity.
 pub(super) fn whole(count: i64) -> Quantity<'static> {
     let one = Quantity::parse("1").unwrap_or(Quantity::of_integer(1));
     let rest = Quantity::of_integer(count.saturating_sub(1));
@@ -109,7 +109,7 @@ pub(super) fn usage<'v>(of: Counted<'_>, object: &'v Value, now: Timestamp) -> U
     used
 }
 
-/// Pods that have ended, and those that should long be gone, take nothing.
+/// Returns whether the pod's resources count: those of terminated pods, and of pods past their deletion grace period, do not.
 fn is_charged(pod: &Value, now: Timestamp) -> bool {
     if matches!(text(pod, "/status/phase"), "Failed" | "Succeeded") {
         return false;
@@ -121,7 +121,7 @@ fn is_charged(pod: &Value, now: Timestamp) -> bool {
     })
 }
 
-/// Limits grow by the overhead only where there are some.
+/// Adds the pod's overhead; to limits only where a limit is set.
 fn with_overhead<'v>(pod: &'v Value, side: &str) -> Amounts<'v> {
     let mut sums = of_pod(pod, side);
     let mut overhead = amounts(pod, "/spec/overhead");
@@ -186,7 +186,7 @@ fn of_claim(claim: &Value) -> Used<'_> {
     let mut used = Used::from([(CLAIMS.to_owned(), whole(1))]);
     let asked = amounts(claim, "/spec/resources/requests").remove("storage");
     let allotted = amounts(claim, "/status/allocatedResources").remove("storage");
-    // Bytes are counted whole.
+    // The larger of the requested and the allocated size counts.
     let size = match (asked, allotted) {
         (Some(asked), Some(allotted)) if allotted.compare(&asked).is_gt() => Some(allotted),
         (asked, _) => asked,
@@ -202,7 +202,7 @@ fn of_claim(claim: &Value) -> Used<'_> {
     used
 }
 
-/// What containers of a pod leave unsaid although a quota counts it: `requests.cpu for: a,b; …`.
+/// Returns what a quota counts and containers leave unset, as `requests.cpu for: a,b; …`; None if nothing is missing.
 pub(super) fn unspecified(of: Counted<'_>, pod: &Value, counted: &[&str]) -> Option<String> {
     if (of.group, of.plural) != ("", PODS) {
         return None;

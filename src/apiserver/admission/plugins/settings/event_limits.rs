@@ -1,4 +1,4 @@
-//! How many events are taken: `eventratelimit.admission.k8s.io/v1alpha1` `Configuration`.
+//! Reads the settings of `EventRateLimit`: `eventratelimit.admission.k8s.io/v1alpha1` `Configuration`.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde::Deserialize;
@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::sections::{SettingsError, of_kind, typed};
 use crate::kinds::field::Field;
 
-/// Sources that are known at a time where nobody says how many.
+/// The default number of buckets of a limit.
 const CACHED: usize = 4096;
 
-/// What has a limit of its own.
+/// Says by what a limit groups events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::admission::plugins) enum LimitKind {
     Server,
@@ -32,17 +32,17 @@ impl LimitKind {
     }
 }
 
-/// So many events a second, and so many at once.
+/// A rate limit: events per second, and the burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::admission::plugins) struct Limit {
     pub(in crate::admission::plugins) kind: LimitKind,
     pub(in crate::admission::plugins) per_second: u32,
     pub(in crate::admission::plugins) burst: u32,
-    /// How many of its kind are known at a time.
+    /// The number of buckets that are kept.
     pub(in crate::admission::plugins) cached: usize,
 }
 
-/// The limits in their order.
+/// Reads the limits, in their order.
 pub(super) struct EventLimits;
 
 #[derive(Debug, Deserialize)]
@@ -60,7 +60,7 @@ struct Given {
 
 impl EventLimits {
     /// # Errors
-    /// For another document, and for limits that are none.
+    /// If the section is of another kind, or a limit is invalid.
     pub(super) fn read(section: &Value) -> Result<Vec<Limit>, SettingsError> {
         if !section.is_null() {
             of_kind(section, "Configuration", &["eventratelimit.admission.k8s.io/v1alpha1"])?;
@@ -77,7 +77,7 @@ impl EventLimits {
             let kind = LimitKind::ALL.into_iter().find(|kind| kind.name() == given.kind);
             let named = field.get("type");
             if kind.is_none() {
-                // Sorted, where Go's map has them in any order.
+                // Sorted; Go's map gives a random order.
                 let supported = ["Namespace", "Server", "SourceAndObject", "User"];
                 errors.add(|| named.with(&Value::String(given.kind.clone())).not_supported(&supported));
             }

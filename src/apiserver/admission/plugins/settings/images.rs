@@ -1,4 +1,4 @@
-//! Who is asked about images: the section `imagePolicy`, which has no kind.
+//! Reads the settings of `ImagePolicyWebhook`: the section `imagePolicy`, which has no kind.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ const SECOND: i64 = 1_000_000_000;
 const MILLISECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
 
-/// Who is asked, and how long an answer holds.
+/// The backend that decides about images, and how long its answers are cached.
 #[derive(Clone, Debug)]
 pub(in crate::admission::plugins) struct ImagePolicy {
     pub(in crate::admission::plugins) callee: Callee,
     pub(in crate::admission::plugins) allowed_for: Duration,
     pub(in crate::admission::plugins) denied_for: Duration,
-    /// Before the second attempt.
+    /// The pause before the second attempt.
     pub(in crate::admission::plugins) pause: Duration,
-    /// What is let in that nobody could be asked about.
+    /// Whether pods are admitted if the backend does not answer.
     pub(in crate::admission::plugins) default_allow: bool,
 }
 
@@ -50,7 +50,7 @@ struct Given {
 
 impl ImagePolicy {
     /// # Errors
-    /// Where there is no section, or what it says cannot be.
+    /// If the section is missing or invalid.
     pub(super) fn read(
         section: Option<Value>,
         configuration: &AdmissionConfiguration,
@@ -68,10 +68,10 @@ impl ImagePolicy {
     }
 }
 
-/// How long something may take, in nanoseconds, and the unit in which it is given.
+/// The bounds and default of a duration in nanoseconds, and the unit in which it is given.
 struct Span {
     unit: i64,
-    /// More than this.
+    /// The exclusive lower bound.
     least: i64,
     most: i64,
     otherwise: i64,
@@ -83,7 +83,7 @@ impl Span {
             -1 => 0,
             0 => self.otherwise,
             given => {
-                // Go multiplies without a bound; nobody means what it comes to.
+                // Go's multiplication wraps around; here it saturates, so that such values are refused.
                 let nanoseconds = given.saturating_mul(self.unit);
                 if nanoseconds <= self.least || nanoseconds > self.most {
                     let shown = [self.least, self.most, nanoseconds].map(duration::format);

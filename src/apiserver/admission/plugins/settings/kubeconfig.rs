@@ -1,4 +1,4 @@
-//! What a kubeconfig names: the backend of its current context, or its users.
+//! Reads a kubeconfig: the backend of its current context, or its users.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,17 +14,17 @@ use serde_json::Value;
 use super::sections::{AdmissionConfiguration, SettingsError, parsed};
 use crate::callout::{self, Callee, Credentials};
 
-/// What client-go gives the backends of kubeconfigs.
+/// The timeout that client-go uses for backends of kubeconfigs.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Fields that say something upstream, of a cluster and of a user.
+/// Fields of clusters and users that upstream supports and this server does not.
 const NOT_BUILT: [&str; 6] =
     ["auth-provider", "exec", "as", "insecure-skip-tls-verify", "proxy-url", "tokenFile"];
 
-/// The backend of the kubeconfig in `path`.
+/// Returns the backend of the current context of the kubeconfig in `path`.
 ///
 /// # Errors
-/// For a file that names none, and for what cannot be read of it.
+/// If the file cannot be read, names no backend, or uses a field that is not supported.
 pub(super) fn backend(configuration: &AdmissionConfiguration, path: &str) -> Result<Callee, SettingsError> {
     let path = PathBuf::from(path);
     let document = parsed(&configuration.file(&path)?)?;
@@ -65,16 +65,16 @@ pub(super) fn backend(configuration: &AdmissionConfiguration, path: &str) -> Res
     Ok(callee)
 }
 
-/// The users of a kubeconfig by their names, and the name of that of its current context.
+/// The users of a kubeconfig by name, and the user of its current context.
 pub(super) struct Users {
     pub(super) users: BTreeMap<String, Credentials>,
     pub(super) current: Option<String>,
 }
 
-/// The users of the kubeconfig in `path`.
+/// Returns the users of the kubeconfig in `path`.
 ///
 /// # Errors
-/// For a file that is none, and for what cannot be read of it.
+/// If the file cannot be read, or a user is invalid or duplicate.
 pub(super) fn users(configuration: &AdmissionConfiguration, path: &str) -> Result<Users, SettingsError> {
     let path = PathBuf::from(path);
     let document = parsed(&configuration.file(&path)?)?;
@@ -99,7 +99,7 @@ fn wrong(path: &Path, why: &str) -> SettingsError {
 }
 
 /// # Errors
-/// For a field of a cluster or user that says something upstream and nothing here.
+/// If a field of a cluster or user is set that is not supported here.
 fn refuse_not_built(path: &Path, part: &Value) -> Result<(), SettingsError> {
     let is_said =
         |field: &&str| part.get(*field).is_some_and(|said| !said.is_null() && *said != Value::Bool(false));
@@ -118,14 +118,14 @@ fn authorization(user: &Value) -> String {
     if name.is_empty() { String::new() } else { format!("Basic {}", STANDARD.encode(pair)) }
 }
 
-/// Where a kubeconfig is, and its files are from.
+/// Reads files relative to the folder of a kubeconfig.
 struct Source<'c> {
     configuration: &'c AdmissionConfiguration,
     folder: &'c Path,
 }
 
 impl Source<'_> {
-    /// What the user shows, of the kubeconfig in `path`.
+    /// Returns the credentials of a user of the kubeconfig in `path`.
     fn credentials(&self, path: &Path, user: &Value) -> Result<Credentials, SettingsError> {
         refuse_not_built(path, user)?;
         Ok(Credentials {
@@ -136,7 +136,7 @@ impl Source<'_> {
         })
     }
 
-    /// What is in the file that the field names, or in the field of this name that holds it.
+    /// Returns the contents of `<field>-data`, or else of the file that the field names; empty if neither is set.
     fn pem(&self, part: &Value, field: &str) -> Result<String, SettingsError> {
         let data = text(part, &format!("/{field}-data"));
         if !data.is_empty() {

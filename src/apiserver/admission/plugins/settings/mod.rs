@@ -1,5 +1,5 @@
-//! What plugins are set to: the file of `--admission-control-config-file`, an `AdmissionConfiguration` with a section for each
-//! plugin, in it or in another file.
+//! Reads the settings of plugins from the file of `--admission-control-config-file`: an `AdmissionConfiguration` with a section
+//! for each plugin, inline or in another file.
 //!
 //! | file | holds the settings of |
 //! |---|---|
@@ -14,8 +14,8 @@
 //! | `webhooks` | `MutatingAdmissionWebhook`, `ValidatingAdmissionWebhook` |
 //! | `sections` | no plugin: the file itself, and how a section is read |
 //!
-//! As upstream, only sections of plugins that run are read, and fields that nobody knows say nothing. A section of a plugin
-//! that runs and can be set to nothing here is refused by name.
+//! As upstream, only sections of enabled plugins are read, and unknown fields are ignored. A section of an enabled plugin
+//! that has no settings here is refused by name.
 //!
 //! Read from staging/src/k8s.io/apiserver/pkg/admission/config.go of Kubernetes 1.36, and from the files of the plugins.
 
@@ -43,7 +43,7 @@ use self::node_selectors::NodeSelectors;
 pub use self::sections::{AdmissionConfiguration, SettingsError};
 use self::tolerations::Tolerations;
 
-/// What the plugins that run are set to.
+/// The settings of the enabled plugins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::admission) struct Settings {
     pub(super) tolerations: Tolerations,
@@ -56,14 +56,14 @@ pub(in crate::admission) struct Settings {
     pub(super) validating_users: WebhookUsers,
 }
 
-/// Plugins with nothing to set them by here, whose sections say something upstream.
+/// Plugins that have settings upstream and none here.
 const NOT_BUILT: [&str; 2] = ["MutatingAdmissionPolicy", "ValidatingAdmissionPolicy"];
 
 impl Settings {
-    /// The settings of those plugins that `runs`.
+    /// Reads the settings of the plugins for which `runs` returns true.
     ///
     /// # Errors
-    /// The first plugin that cannot be set so, and why.
+    /// The first plugin whose section is invalid or missing, and why.
     pub(super) fn read(
         configuration: &AdmissionConfiguration,
         runs: impl Fn(&str) -> bool,

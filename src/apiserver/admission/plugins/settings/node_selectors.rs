@@ -1,4 +1,4 @@
-//! What the pods of namespaces select that select nothing of their own, and what they may select: the section
+//! Reads the settings of `PodNodeSelector`: a default node selector and the labels each namespace may select, in the section
 //! `podNodeSelectorPluginConfig`, which has no kind.
 
 use std::collections::BTreeMap;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::sections::{SettingsError, typed};
 
-/// For namespaces that no annotation speaks of.
+/// The key of the default for namespaces without the annotation.
 const DEFAULT: &str = "clusterDefaultNodeSelector";
 
-/// Selectors of nodes by the namespaces whose pods may have no other labels in theirs.
+/// The node labels that pods may select, by namespace, and the default selector.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(in crate::admission::plugins) struct NodeSelectors {
@@ -21,17 +21,17 @@ pub(in crate::admission::plugins) struct NodeSelectors {
 
 impl NodeSelectors {
     /// # Errors
-    /// For a section of another form.
+    /// If the section has another form.
     pub(super) fn read(section: Value) -> Result<Self, SettingsError> {
         typed(section)
     }
 
-    /// The selector for namespaces that give none; it may be empty.
+    /// Returns the selector for namespaces without the annotation; it may be empty.
     pub(in crate::admission::plugins) fn default(&self) -> &str {
         self.of(DEFAULT)
     }
 
-    /// What pods of the namespace may select; anything where it is empty.
+    /// Returns the labels that pods of the namespace may select; empty allows all.
     pub(in crate::admission::plugins) fn of(&self, namespace: &str) -> &str {
         self.selectors.get(namespace).map(String::as_str).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! The Pod Security Standards that are asked for: by the labels of a namespace, and else by what is set for all.
+//! Determines the Pod Security Standards of a namespace from its labels and the defaults.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::status::Cause;
 
 const PREFIX: &str = "pod-security.kubernetes.io/";
 
-/// From the least strict to the strictest.
+/// A Pod Security Standard, from the least to the most strict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::admission::plugins) enum Level {
     Privileged,
@@ -17,7 +17,7 @@ pub(in crate::admission::plugins) enum Level {
     Restricted,
 }
 
-/// The minor version of Kubernetes whose standards count.
+/// The Kubernetes minor version whose definition of the standards applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::admission::plugins) enum Version {
     Minor(u32),
@@ -36,7 +36,7 @@ impl Default for LevelVersion {
     }
 }
 
-/// What is enforced, what is written to the audit log, and what users are warned of.
+/// The levels to enforce, to record in the audit log, and to warn of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::admission::plugins) struct Policy {
     pub(in crate::admission::plugins) enforce: LevelVersion,
@@ -45,8 +45,8 @@ pub(in crate::admission::plugins) struct Policy {
 }
 
 impl Policy {
-    /// The policy of a namespace, and what is wrong with its labels. There is one, whatever is wrong: what is to be
-    /// enforced is then as strict as can be. What no label says is as set for all.
+    /// Returns the policy of a namespace, and the errors of its labels. Defaults replace missing labels; an invalid
+    /// `enforce` label counts as `restricted`.
     pub(in crate::admission::plugins) fn of(namespace: &Value, set: &Self) -> (Self, Vec<Cause>) {
         let mut causes = Vec::new();
         let mut mode = |name: &str, otherwise: Level, set: LevelVersion| {
@@ -63,7 +63,7 @@ impl Policy {
         let audit = mode("audit", Level::Privileged, set.audit);
         let warn = mode("warn", Level::Privileged, set.warn);
         let mut policy = Self { enforce: enforce.get(), audit: audit.get(), warn: warn.get() };
-        // Who is refused is warned beforehand, also of what makes pods.
+        // The enforced level is warned of as well, since workloads that create pods are not refused.
         if let (None, Some(Ok(level))) = (&warn.level, enforce.level)
             && level > policy.warn.level
         {
@@ -75,7 +75,7 @@ impl Policy {
         (policy, causes)
     }
 
-    /// The modes by their names, as far as a label of the namespace says something that is more than privileged.
+    /// Formats the modes that labels set to more than `privileged`, as `enforce=baseline:latest, …`.
     pub(in crate::admission::plugins) fn labelled(&self, namespace: &Value) -> String {
         let modes = [("enforce", self.enforce), ("audit", self.audit), ("warn", self.warn)];
         let labelled = modes.into_iter().filter(|(name, mode)| {
@@ -90,13 +90,13 @@ impl Policy {
     }
 }
 
-/// The labels of one mode, as far as there are any: what they say, or that they cannot be understood.
+/// The labels of one mode, if any: their values, or that they are invalid.
 struct Mode {
     level: Option<Result<Level, ()>>,
     version: Option<Result<Version, ()>>,
-    /// The level in place of one that cannot be understood.
+    /// The level if the label is invalid.
     otherwise: Level,
-    /// What counts where there are none.
+    /// The default without labels.
     set: LevelVersion,
 }
 

@@ -1,4 +1,4 @@
-//! Which Pod Security Standards count without labels, and who is exempt: `pod-security.admission.config.k8s.io`
+//! Reads the settings of `PodSecurity`, its defaults and exemptions: `pod-security.admission.config.k8s.io`
 //! `PodSecurityConfiguration`.
 
 use std::collections::HashSet;
@@ -58,7 +58,7 @@ struct Exemptions {
 
 impl PodSecurity {
     /// # Errors
-    /// For another document, and for standards and names that are none.
+    /// If the section is of another kind, or a level, version or name is invalid.
     pub(super) fn read(section: &Value) -> Result<Self, SettingsError> {
         of_kind(section, "PodSecurityConfiguration", &VERSIONS)?;
         let document: Document = typed(section.clone())?;
@@ -98,7 +98,7 @@ impl PodSecurity {
     }
 }
 
-/// Names of one rule, or users, of whom any is one that has a name.
+/// Checks that names are unique and follow the rule; without a rule they are user names, which must not be empty.
 fn distinct(list: &Field<'_>, rule: Option<NameRule>, errors: &mut FieldErrors) {
     let mut known = HashSet::new();
     for name in list.items() {

@@ -1,4 +1,4 @@
-//! What nobody may take unless a quota says how much: `apiserver.config.k8s.io/v1` `ResourceQuotaConfiguration`.
+//! Reads the settings of `ResourceQuota`, what is limited without a quota: `apiserver.config.k8s.io/v1` `ResourceQuotaConfiguration`.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde::Deserialize;
@@ -7,18 +7,18 @@ use serde_json::Value;
 use super::sections::{SettingsError, of_kind, typed};
 use crate::kinds::field::Field;
 
-/// A resource of which something is limited where no quota covers it.
+/// A resource whose consumption is refused unless a quota covers it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(in crate::admission::plugins) struct Limited {
     pub(in crate::admission::plugins) api_group: String,
     pub(in crate::admission::plugins) resource: String,
-    /// Parts of the names of what is counted.
+    /// Substrings of the names of limited resources.
     pub(in crate::admission::plugins) match_contains: Vec<String>,
     pub(in crate::admission::plugins) match_scopes: Vec<Scoped>,
 }
 
-/// A scope that objects are of.
+/// A scope selector for limited objects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(in crate::admission::plugins) struct Scoped {
@@ -27,7 +27,7 @@ pub(in crate::admission::plugins) struct Scoped {
     pub(in crate::admission::plugins) values: Vec<String>,
 }
 
-/// The versions that it has, each with its kind.
+/// The accepted versions, each with its kind.
 const KINDS: [(&str, &str); 3] = [
     ("apiserver.config.k8s.io/v1", "ResourceQuotaConfiguration"),
     ("resourcequota.admission.k8s.io/v1beta1", "Configuration"),
@@ -35,7 +35,7 @@ const KINDS: [(&str, &str); 3] = [
 ];
 
 /// # Errors
-/// For another document, for fields that nobody knows, and for what is limited of no resource.
+/// If the section is of another kind, has unknown fields, or limits no resource.
 pub(super) fn read(section: &Value) -> Result<Vec<Limited>, SettingsError> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! The file, and its sections.
+//! Reads the `AdmissionConfiguration` file and its sections.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,8 +15,7 @@ use thiserror::Error;
 
 type Files = Arc<dyn Fn(&Path) -> io::Result<String> + Send + Sync>;
 
-/// A section for each plugin that is set to something: what the file of `--admission-control-config-file` of kube-apiserver
-/// holds.
+/// Holds the sections of plugins: the contents of the file of kube-apiserver's `--admission-control-config-file`.
 ///
 /// ```
 /// use std::io;
@@ -56,28 +55,28 @@ enum Section {
     In(PathBuf),
 }
 
-/// Why a plugin cannot be set to what a text says.
+/// Says why a plugin's settings cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SettingsError {
-    /// What upstream reads of this plugin's section is not built here.
+    /// The plugin has settings upstream and none here.
     #[error("what it could be set to is not built; leave its section out")]
     NotBuilt,
-    /// A field that says something upstream and nothing here.
+    /// The field is supported upstream and not here.
     #[error("{0} is not built; leave it out")]
     FieldNotBuilt(String),
-    /// A text that is no document, or not of the wanted form.
+    /// The document cannot be parsed, or has the wrong form.
     #[error("{0}")]
     Text(String),
-    /// A document of another kind.
+    /// The document is of another kind.
     #[error("no kind {kind:?} is registered for version {version:?}")]
     Kind { kind: String, version: String },
-    /// A file that cannot be read.
+    /// The file cannot be read.
     #[error("`{file}`: {why}")]
     File { file: String, why: String },
-    /// Values that cannot be, in the words of Kubernetes.
+    /// The values are invalid; the message is that of Kubernetes.
     #[error("{0}")]
     Invalid(String),
-    /// A plugin that does nothing unless it is set to something.
+    /// The plugin needs settings and has none.
     #[error("no config specified")]
     Missing,
 }
@@ -95,11 +94,11 @@ impl fmt::Debug for AdmissionConfiguration {
 }
 
 impl AdmissionConfiguration {
-    /// Reads an `AdmissionConfiguration` in YAML or JSON, which is in `folder`. Other files that it names are read by `files`
-    /// once their plugin runs.
+    /// Reads an `AdmissionConfiguration` in YAML or JSON, whose file is in `folder`. `files` reads other files that it names
+    /// once their plugin is enabled.
     ///
     /// # Errors
-    /// For a text that is none.
+    /// If the text is not an `AdmissionConfiguration`.
     pub fn read(
         text: &str,
         folder: &Path,
@@ -124,7 +123,7 @@ impl AdmissionConfiguration {
                     .filter(|path| !path.is_empty())
                     .map(|path| Section::In(folder.join(path))),
             };
-            // The first of a name is the one that counts.
+            // Of several sections of a plugin, the first counts.
             if let Some(section) = section {
                 sections.entry(name).or_insert(section);
             }
@@ -132,7 +131,7 @@ impl AdmissionConfiguration {
         Ok(Self { sections, files: Some(Arc::new(files)) })
     }
 
-    /// What a plugin is set to.
+    /// Returns the section of a plugin, inline or from its file; None if there is none.
     pub(super) fn section(&self, plugin: &str) -> Result<Option<Value>, SettingsError> {
         match self.sections.get(plugin) {
             None => Ok(None),
@@ -147,7 +146,7 @@ impl AdmissionConfiguration {
         }
     }
 
-    /// The text of a file that is named.
+    /// Reads a file that the configuration names.
     pub(super) fn file(&self, path: &Path) -> Result<String, SettingsError> {
         let failed = |why: String| SettingsError::File { file: path.display().to_string(), why };
         let files = self.files.as_ref().ok_or_else(|| failed("there are no files here".to_owned()))?;
@@ -155,7 +154,7 @@ impl AdmissionConfiguration {
     }
 }
 
-/// Files are as old as the sections of these two plugins, which have no kind: they are sections of both.
+/// Reads the oldest format: a file without kind, which holds the sections of two plugins directly.
 fn unversioned(document: &Value) -> Option<BTreeMap<String, Section>> {
     let has = |field: &str| document.get(field).is_some();
     let is_old = !has("kind") && (has("imagePolicy") || has("podNodeSelectorPluginConfig"));
@@ -168,10 +167,10 @@ pub(super) fn parsed(text: &str) -> Result<Value, SettingsError> {
     Ok(trees.into_iter().next().map(|tree| tree.value).unwrap_or_default())
 }
 
-/// Whether the document is what is wanted.
+/// Checks the kind and version of a document.
 ///
 /// # Errors
-/// For one of another kind, or version.
+/// If either is another.
 pub(super) fn of_kind(document: &Value, kind: &str, versions: &[&str]) -> Result<(), SettingsError> {
     let (given, version) = (text(document, "/kind"), text(document, "/apiVersion"));
     if given == kind && versions.contains(&version) {
@@ -180,7 +179,7 @@ pub(super) fn of_kind(document: &Value, kind: &str, versions: &[&str]) -> Result
     Err(SettingsError::Kind { kind: given.to_owned(), version: version.to_owned() })
 }
 
-/// A document as a type.
+/// Deserializes a document.
 pub(super) fn typed<T: DeserializeOwned>(document: Value) -> Result<T, SettingsError> {
     serde_json::from_value(document).map_err(|error| SettingsError::Text(error.to_string()))
 }

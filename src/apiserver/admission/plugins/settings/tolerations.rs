@@ -1,5 +1,5 @@
-//! What the pods of namespaces tolerate that say nothing of their own: `podtolerationrestriction.admission.k8s.io/v1alpha1`
-//! `Configuration`.
+//! Reads the settings of `PodTolerationRestriction`, default and allowed tolerations:
+//! `podtolerationrestriction.admission.k8s.io/v1alpha1` `Configuration`.
 
 use admit_apimachinery::findings::FieldErrors;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ pub(in crate::admission::plugins) struct Toleration {
     pub(in crate::admission::plugins) toleration_seconds: Option<i64>,
 }
 
-/// Those that pods get, and those that they may have; nothing is said where there is no list.
+/// The default and the allowed tolerations; a missing list sets nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(in crate::admission::plugins) struct Tolerations {
@@ -35,7 +35,7 @@ pub(in crate::admission::plugins) struct Tolerations {
 
 impl Tolerations {
     /// # Errors
-    /// For another document, and for tolerations that no pod can have.
+    /// If the section is of another kind, or a toleration is invalid.
     pub(super) fn read(section: Value) -> Result<Self, SettingsError> {
         of_kind(&section, "Configuration", &["podtolerationrestriction.admission.k8s.io/v1alpha1"])?;
         let mut errors = FieldErrors::default();

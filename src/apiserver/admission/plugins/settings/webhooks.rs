@@ -1,5 +1,5 @@
-//! By what webhooks know this server: the sections of `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook`, which name a
-//! kubeconfig with a user for each webhook. Its clusters say nothing.
+//! Reads the credentials for webhooks: the sections of `MutatingAdmissionWebhook` and `ValidatingAdmissionWebhook` name a
+//! kubeconfig with a user for each webhook. Its clusters are ignored.
 //!
 //! Read from staging/src/k8s.io/apiserver/pkg/util/webhook/authentication.go of Kubernetes 1.36.
 
@@ -20,17 +20,17 @@ const FIELDS: [&str; 4] = ["apiVersion", "kind", KUBECONFIG, MANIFESTS];
 const KUBECONFIG: &str = "kubeConfigFile";
 const MANIFESTS: &str = "staticManifestsDir";
 
-/// Users of a kubeconfig, each by the webhooks that it is for: `name.namespace.svc`, `*.namespace.svc`, `*`, a host and a port.
+/// Credentials by the webhooks they are for: `name.namespace.svc`, `*.namespace.svc`, `*`, or a host and a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::admission) struct WebhookUsers {
     users: BTreeMap<String, Credentials>,
-    /// The user of the current context, for webhooks that no other is for.
+    /// The user of the current context, for all other webhooks.
     current: Option<String>,
 }
 
 impl WebhookUsers {
     /// # Errors
-    /// For a section of another kind, and for what cannot be read of it or of the kubeconfig.
+    /// If the section is of another kind, or it or the kubeconfig cannot be read.
     pub(super) fn read(
         section: &Value,
         configuration: &AdmissionConfiguration,
@@ -56,7 +56,7 @@ impl WebhookUsers {
         Ok(Self { users, current })
     }
 
-    /// The user for a webhook, if there is one.
+    /// Returns the credentials for a webhook, if there are any.
     pub(in crate::admission) fn of(&self, client: &Client) -> Option<&Credentials> {
         if self.users.is_empty() { None } else { self.for_target(&target(client)) }
     }
@@ -74,7 +74,7 @@ impl WebhookUsers {
     }
 }
 
-/// The host of a webhook with its port.
+/// Returns the host and port of a webhook.
 fn target(client: &Client) -> String {
     match client {
         Client::Service(Service { namespace, name, port, .. }) => format!("{name}.{namespace}.svc:{port}"),

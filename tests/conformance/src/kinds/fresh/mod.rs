@@ -1,4 +1,4 @@
-//! Requests that were generated, each with its answer: one file a subject, and beside it what was there before.
+//! Runs generated requests with recorded answers: one file a subject, and beside it the objects that existed before.
 //!
 //! ```text
 //! PART.jsonl.gz            {id, request, response, …}   the rows
@@ -6,7 +6,7 @@
 //! PART.crds.jsonl.gz       {crd, lax, strict}           definitions of rows that name one
 //! ```
 //!
-//! Rows that change nothing (`dryRun=All`) are asked in any order, on as many servers as there are processors; others in
+//! Rows that change nothing (`dryRun=All`) are sent in any order, to as many servers as there are processors; others in
 //! the order of their file.
 
 mod place;

@@ -1,4 +1,4 @@
-//! A server that rows are asked of.
+//! Runs a server that rows are sent to.
 
 use admit_apiserver::{Clock, Identity};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The rows of one file, and what is to be there before them.
+//! Reads the rows of one file, and the requests that must be sent before them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

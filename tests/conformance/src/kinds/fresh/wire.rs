@@ -1,4 +1,4 @@
-//! Rows about HTTP itself: what their requests leave to be put in, and the forms in which their answers were recorded.
+//! Runs rows about HTTP itself: fills placeholders of their requests, and compares answers in the form they were recorded in.
 //!
 //! ```text
 //! request    {…, ctype, acceptEncoding, watch: {parameter: value}}    <rv>, CUR, MID, FUT: versions of this server

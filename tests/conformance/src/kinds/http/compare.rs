@@ -1,5 +1,5 @@
-//! Compares an answer with a recorded one: placeholders stand for values that are learnt at first sight, and
-//! everywhere else in the sequence have to be the same. What has no order is sorted, what was random is masked.
+//! Compares an answer with a recorded one: a placeholder stands for the value at its first occurrence, and must be the same
+//! everywhere else in the sequence. What has no order is sorted, random values are masked.
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,11 @@
-//! Requests to an API server and its answers, in sequences that each begin with a server of their own.
+//! Runs sequences of requests to an API server, each on a new server, and compares the answers.
 //!
 //! ```text
 //! fixtures.jsonl   {metadata, spec…}   definitions that are there before every sequence
 //! *.jsonl          {name, namespace?, steps: [{n, request, response}]}
 //! ```
 //!
-//! A step is a case, `SEQUENCE/STEP`. Later steps see what earlier ones did, so that one failure may bring others.
+//! A step is a case, `SEQUENCE/STEP`. Later steps depend on earlier ones, so that one failure may cause others.
 
 mod compare;
 mod replay;

@@ -1,4 +1,4 @@
-//! Sends the steps of a sequence to a server in process, watches beside the steps that run during them.
+//! Sends the steps of a sequence to a server in process; watches run beside the steps.
 
 use std::io::Read as _;
 

@@ -1,4 +1,4 @@
-//! The webhook of a scenario: answers reviews as it did when it was recorded.
+//! Runs the webhook of a scenario, which answers reviews as it did when it was recorded.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

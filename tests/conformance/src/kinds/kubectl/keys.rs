@@ -1,4 +1,4 @@
-//! Certificates of one scenario: an authority, a server and a client that it knows, and the kubeconfig that names them.
+//! Generates the certificates of one scenario: a CA, a server, a client that it trusts, and the kubeconfig that names them.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -1,13 +1,13 @@
-//! Commands of the real kubectl: what they print and how they end, in scenarios that each begin with a server of their
-//! own.
+//! Runs commands of the real kubectl, in scenarios that each have a new server, and compares their output and exit
+//! codes.
 //!
 //! ```text
 //! fixtures.jsonl    {metadata, spec…}                     definitions that are there before every scenario
 //! scenarios.jsonl   {name, steps: [{n, argv, files?, stdin?, stdout, stderr, exit}], webhookReviews?}
 //! ```
 //!
-//! A step is a case, `SCENARIO/STEP`. Requests that were recorded beside the output explain it and are not compared.
-//! `ADMIT_KUBECTL` names the program, else it is the one on the PATH; without one the corpus is skipped, and said to be.
+//! A step is a case, `SCENARIO/STEP`. Requests that were recorded beside the output are for explanation and are not compared.
+//! `ADMIT_KUBECTL` names the program, else it is the one on the PATH; without one the corpus is reported as skipped.
 
 mod hook;
 mod keys;

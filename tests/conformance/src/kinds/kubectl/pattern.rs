@@ -1,4 +1,4 @@
-//! Compares printed text with recorded text that holds placeholders (`<uid:a>`, `<age>`), runs of blanks taken as one.
+//! Compares printed text with recorded text that holds placeholders (`<uid:a>`, `<age>`); runs of blanks count as one.
 
 use std::collections::BTreeMap;
 

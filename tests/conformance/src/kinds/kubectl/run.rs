@@ -1,4 +1,4 @@
-//! Runs the commands of a scenario and compares what they print and how they end.
+//! Runs the commands of a scenario and compares their output and exit codes.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

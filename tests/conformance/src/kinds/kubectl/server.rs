@@ -1,5 +1,5 @@
-//! A server of its own for each scenario: TLS on a free loopback port, client certificates required, state in memory.
-//! A scenario that had a webhook has one again, on another port.
+//! Starts a server for each scenario: TLS on a free loopback port, client certificates required, state in memory; and the
+//! scenario's webhook, if it had one, on another port.
 
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
