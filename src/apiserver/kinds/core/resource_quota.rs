@@ -34,9 +34,7 @@ const OPPOSITES: [[&str; 2]; 2] = [["BestEffort", "NotBestEffort"], ["Terminatin
 /// A new quota that lets more be asked for than may be used.
 fn warnings(quota: &Value, old: Option<&Value>) -> Vec<String> {
     let hard = Field::root(quota).get("spec").get("hard");
-    let set = |resource: &str| {
-        hard.map().and_then(|hard| hard.get(resource)).map(amount::Amount::read)
-    };
+    let set = |resource: &str| hard.map().and_then(|hard| hard.get(resource)).map(amount::Amount::read);
     let exceeding = |resource: &str| {
         let mut name = format!("requests.{resource}");
         let asked = set(&name).or_else(|| {
