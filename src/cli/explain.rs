@@ -28,26 +28,26 @@ Examples:
 Exit codes: 0 the case passes, the manifests are admitted, 1 the case fails, a manifest is refused, 2 usage or \
 unreadable input, 3 a policy or CRD does not compile, 4 internal error")]
 pub(super) struct ExplainArgs {
-    /// A suite, `*.suite.yaml` or `*.testsuite.yaml`
+    /// Suite to explain a case of: `*.suite.yaml` or `*.testsuite.yaml`
     #[arg(conflicts_with = "filenames")]
     suite: Option<PathBuf>,
 
-    /// The name of a case of the suite; not needed where there is only one
+    /// Name of the suite's case to explain; not needed if there is only one
     #[arg(long, value_name = "NAME", requires = "suite", conflicts_with = "filenames")]
     case: Option<String>,
 
-    /// Where the definitions are that a `*.testsuite.yaml` suite names
+    /// Folder with the CRDs that a `*.testsuite.yaml` suite names
     #[arg(long, value_name = "DIR", requires = "suite", conflicts_with = "filenames")]
     crds: Option<PathBuf>,
 
     #[command(flatten)]
     input: InputArgs,
 
-    /// Tell of each policy that was not asked why it was not
+    /// Explain for each policy that was not evaluated why it was not
     #[arg(short, long)]
     verbose: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 }

@@ -31,15 +31,15 @@ pub(super) struct InitArgs {
     #[arg(required = true)]
     paths: Vec<PathBuf>,
 
-    /// Where the suite goes, `-` for standard output [default: beside the first path, `NAME.suite.yaml`]
+    /// File to write the suite to, `-` for standard output [default: `NAME.suite.yaml` beside the first path]
     #[arg(long, value_name = "FILE")]
     suite: Option<PathBuf>,
 
-    /// Pass over objects of kinds that no policy uses
+    /// Skip objects of kinds that no policy uses
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// Write over a suite that is there
+    /// Overwrite an existing suite
     #[arg(long)]
     force: bool,
 }

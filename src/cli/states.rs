@@ -52,64 +52,65 @@ pub(super) struct StatesArgs {
     #[arg(long, value_name = "PATH", default_value = ".")]
     policies: Vec<PathBuf>,
 
-    /// Objects to start from: files, folders (`./...` too), `-` for standard input
+    /// Objects to start from: files, folders (also `./...`), `-` for standard input
     #[arg(short, long = "filename", value_name = "PATH")]
     filenames: Vec<PathBuf>,
 
-    /// The kind whose objects are drawn: DataGather, or DataGather.v1alpha1.insights.openshift.io [default: every kind]
+    /// Kind to draw: DataGather, or DataGather.v1alpha1.insights.openshift.io [default: every kind]
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 
-    /// The field that is drawn: `status.phase`, `status.conditions[type=Ready].status` [default: those that rules compare]
+    /// Field to draw: `status.phase`, `status.conditions[type=Ready].status` [default: those that rules compare]
     #[arg(long, value_name = "PATH")]
     field: Option<FieldPath>,
 
-    /// What is drawn instead of a field: an expression over `self` that comes to a text, true or false, with `NAME=` before it or none;
-    /// may be given several times
+    /// CEL expression over `self` to draw instead of a field; may be given several times
+    ///
+    /// It evaluates to a string or a bool, and `NAME=` before it names it.
     #[arg(long = "state", value_name = "EXPR", conflicts_with = "field")]
     states: Vec<String>,
 
-    /// An expression over `self`: only objects are meant for which it holds, from their creation on
+    /// Consider only objects for which this CEL expression over `self` is true, from their creation on
     #[arg(long = "where", value_name = "EXPR")]
     only: Option<String>,
 
-    /// A user to try where rules ask who it is; may be given several times
+    /// User to try where rules depend on the user; may be given several times
     #[arg(long = "as", value_name = "USER")]
     users: Vec<String>,
 
-    /// What is to be allowed: a Mermaid diagram, or a suite with `states`
+    /// File with the expected transitions: a Mermaid diagram, or a suite with `states`
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 
-    /// How long to look for objects; what was not tried then is undecided
+    /// Time limit for finding objects; whatever was not tried by then is undecided
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
-    /// Show an object for every change that is allowed
+    /// Show an object for every allowed transition
     #[arg(short, long)]
     verbose: bool,
 
-    /// Let files of --policies have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the files of --policies
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Format {
-    /// For people: what is allowed, by which rule the rest is forbidden
+    /// Text for humans: the allowed transitions, and the rules that forbid the others
     #[default]
     Text,
-    /// A Mermaid stateDiagram-v2
+    /// Mermaid stateDiagram-v2
     Mermaid,
-    /// A graph for Graphviz
+    /// Graphviz graph
     Dot,
-    /// A picture, for screens in light and dark colours
+    /// SVG picture, for light and dark colour schemes
     Svg,
-    /// One document
+    /// One JSON document
     Json,
 }
 

@@ -34,23 +34,23 @@ pub(super) struct WaitOperatorsArgs {
     #[arg(long, value_name = "DIR")]
     payload: PathBuf,
 
-    /// How long to wait
+    /// Time limit for waiting
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = duration)]
     timeout: SignedDuration,
 
-    /// The cluster is only being made: versions do not count, and being degraded is told but waited for no longer
+    /// Treat the cluster as being installed: ignore versions, and report Degraded operators without waiting for them
     #[arg(long)]
     initializing: bool,
 
-    /// How the end is told
+    /// Output format of the final result
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 
-    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    /// Kubeconfig that selects the cluster and the user [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 }

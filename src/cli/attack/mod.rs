@@ -56,39 +56,39 @@ pub(super) struct AttackArgs {
     #[arg(value_name = "POLICIES", required = true)]
     policies: Vec<PathBuf>,
 
-    /// CRDs of the kinds that policies are about, and what else is in force: files or folders
+    /// CRDs of the kinds that the policies match, and other objects in force: files or folders
     #[arg(long, value_name = "PATH")]
     definitions: Vec<PathBuf>,
 
-    /// Suites with requests to start from, and with what is accepted
+    /// Suites with requests to start from, and with the accepted bypasses
     #[arg(long = "suite", value_name = "SUITE")]
     suites: Vec<PathBuf>,
 
-    /// Objects that are created: files, folders (`./...` too), `-` for standard input
+    /// Objects whose creation to start from: files, folders (also `./...`), `-` for standard input
     #[arg(short, long = "filename", value_name = "PATH")]
     filenames: Vec<PathBuf>,
 
-    /// Only this policy; may be given several times
+    /// Attack only the policy with this name; may be given several times
     #[arg(long = "policy", value_name = "NAME")]
     names: Vec<String>,
 
-    /// How long each policy may take; what was not tried then is undecided
+    /// Time limit for each policy; whatever was not tried by then is undecided
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
-    /// Write the pairs as a suite for `admit test`
+    /// Write the pairs of requests that were found as a suite for `admit test`
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
-    /// Attack policies that no binding names as if each had one that denies everywhere
+    /// Attack also policies without a binding, as if each had one that denies in all namespaces
     #[arg(long)]
     bind: bool,
 
-    /// Let the files have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the files
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: ReportFormat,
 }

@@ -65,32 +65,34 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Instead of manifests, the objects of a live cluster that the policies and definitions speak of, as if each were
-    /// created as it stands; nothing is written there
+    /// Check the objects of the cluster of this kubeconfig instead of manifests
+    ///
+    /// The objects that the policies and definitions match are read, and each is checked as if it were created as it is stored.
+    /// Nothing is written to the cluster.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["old", "old_git", "subresource", "releases",
         "enable_admission_plugins", "disable_admission_plugins", "admission_control_config_file"])]
     kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig to use [default: its current one]
+    /// Context of the kubeconfig to use [default: its current context]
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
 
-    /// Let through what PolicyExceptions and ClusterPolicyExceptions of the cluster name, as a webhook with this flag does
+    /// Apply the cluster's PolicyExceptions and ClusterPolicyExceptions, as a webhook with this flag does: admit what they name
     #[arg(long, requires = "kubeconfig")]
     cluster_exceptions: bool,
 
     #[command(flatten)]
     releases: ReleaseArgs,
 
-    /// Name every policy and rule that looked at an object
+    /// Name every policy and rule that was evaluated for an object
     #[arg(short, long)]
     verbose: bool,
 
-    /// Print only what is refused; all else is counted
+    /// Print only refused objects; all others are only counted
     #[arg(long)]
     only_denied: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
 }

@@ -40,11 +40,12 @@ Examples:
   admit envtest
   admit envtest --controllers namespace,garbage-collector,serviceaccount")]
 pub(super) struct EnvtestArgs {
-    /// Controllers of kube-controller-manager that the API server runs itself, by their names there; `*` for all that it has
+    /// Controllers of kube-controller-manager, by their names there, that the API server runs itself; `*` for all that are
+    /// implemented
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     controllers: Vec<String>,
 
-    /// Folder to put the links into, for its owner alone [default: one in the user's cache]
+    /// Folder to create the links in, accessible to its owner only [default: one in the user's cache folder]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

@@ -57,31 +57,32 @@ Examples:
 Exit codes: 0 nothing that is denied, 1 something that --deny names, 2 usage or unreadable input, 3 errors: something would be refused, \
 4 internal error")]
 pub(super) struct LintArgs {
-    /// Policies, bindings, CRDs and params: files or folders (`./...` and `-` for standard input are understood)
+    /// Policies, bindings, CRDs and params: files or folders (also `./...`), `-` for standard input
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
 
-    /// Tell the cost of every rule, not only of those that reach a hundredth of a limit, and which expressions were not
-    /// type-checked
+    /// Report the cost of every rule, and which expressions were not type-checked
+    ///
+    /// Without it, only costs that reach a hundredth of a limit are reported.
     #[arg(short, long)]
     verbose: bool,
 
-    /// Pass over objects of kinds that no policy uses, as all manifests of an application have them
+    /// Skip objects of kinds that no policy uses, such as an application's other manifests
     #[arg(long)]
     ignore_unknown: bool,
 
     #[command(flatten)]
     releases: ReleaseArgs,
 
-    /// What leads to exit code 1: `warnings`, or findings of a code; may be given several times
+    /// Findings that lead to exit code 1: all `warnings`, or those with a code; may be given several times
     #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(std::iter::once(WARNINGS).chain(codes())))]
     deny: Vec<String>,
 
-    /// Silence findings of a code; may be given several times
+    /// Silence findings with this code; may be given several times
     #[arg(long, value_name = "CODE", value_parser = PossibleValuesParser::new(codes()))]
     allow: Vec<String>,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: ReportFormat,
 }

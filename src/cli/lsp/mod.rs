@@ -55,11 +55,11 @@ Examples:
 
 Exit codes: 0 the editor ended it, 1 the editor went away without a word, 2 usage, 4 internal error")]
 pub(super) struct LspArgs {
-    /// Let files have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the files
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// As other servers are started; there is no other way
+    /// Communicate over standard input and output; accepted for compatibility: there is no other way
     #[arg(long, hide = true)]
     stdio: bool,
 }

@@ -50,47 +50,48 @@ Examples:
 Exit codes: 0 every change is seen, or with --min-score enough of them, 1 some are not, 2 usage or unreadable input, 3 a policy or \
 CRD does not compile, 4 internal error, 5 of some it is not known")]
 pub(super) struct MutateArgs {
-    /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml`, as of `admit test`
+    /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml`, as in `admit test`
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
 
-    /// Where the definitions are that `*.testsuite.yaml` suites name [default: what lies beside their `tests` folder]
+    /// Folder with the CRDs that `*.testsuite.yaml` suites name [default: those beside their `tests` folder]
     #[arg(long, value_name = "DIR")]
     crds: Option<PathBuf>,
 
-    /// CRDs of the kinds that policies are about, to prove that a change makes no difference: files or folders
+    /// CRDs of the kinds that the policies match, to prove that a change makes no difference: files or folders
     #[arg(long, value_name = "PATH")]
     definitions: Vec<PathBuf>,
 
-    /// Change only rules of which a line differs from this git revision
+    /// Change only rules with lines that differ from this git revision
     #[arg(long, value_name = "REV")]
     since: Option<String>,
 
-    /// How many per cent of the changes cases have to see; then nothing else decides how the command ends
+    /// Percentage of the changes that cases have to detect; it alone then decides between exit codes 0 and 1
     #[arg(long, value_name = "PERCENT")]
     min_score: Option<Score>,
 
-    /// Write the cases that would see what no case sees as a suite
+    /// Write cases that would detect the undetected changes as a suite
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
-    /// Items of lists and entries of maps that proofs think of, where no fewer are declared
+    /// Largest number of list items and map entries that proofs consider, unless the schema allows fewer
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=32))]
     items: u8,
 
-    /// Which solver: z3, cvc5 or a path [default: the first on the PATH]
+    /// Solver to use: z3, cvc5 or a path to one [default: the first found on the PATH]
     #[arg(long, value_name = "NAME")]
     solver: Option<String>,
 
-    /// How long all of it may take, and what no case sees a two-hundredth of it each; what is not judged then is not known
+    /// Time limit for the whole run, of which each undetected change gets at least a two-hundredth; what is not judged by then is
+    /// unknown
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
-    /// Tell also of every policy and definition, and how many cases were run in a second
+    /// Report also on every policy and definition, and how many cases were run per second
     #[arg(short, long)]
     verbose: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: ReportFormat,
 }

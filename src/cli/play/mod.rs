@@ -57,11 +57,11 @@ Examples:
 
 Exit codes: 0 it was asked to stop, 2 usage, or the port is taken, 4 internal error")]
 pub(super) struct PlayArgs {
-    /// The port on 127.0.0.1; 0 takes a free one, which is printed
+    /// Port on 127.0.0.1 to serve the page on; 0 picks a free one, which is printed
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
 
-    /// How long one evaluation may take
+    /// Time limit for one evaluation
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = limit)]
     timeout: SignedDuration,
 }

@@ -60,69 +60,69 @@ Examples:
 Exit codes: 0 everything holds, 1 something does not, 2 usage or unreadable input, 3 a policy or CRD does not compile, \
 4 internal error, 5 something is undecided")]
 pub(super) struct ProveArgs {
-    /// What is claimed
+    /// Claim to prove
     #[arg(value_enum)]
     claim: Claim,
 
-    /// A file or folder with CRDs or policies
+    /// CRDs or policies that the claim is about: a file or folder
     #[arg(value_name = "A", required_if_eq_any([("claim", "equivalent"), ("claim", "implies"),
         ("claim", "never-denies"), ("claim", "always-denies"), ("claim", "no-errors")]))]
     left: Option<PathBuf>,
 
-    /// What A is compared with
+    /// CRDs or policies to compare A with: a file or folder
     #[arg(value_name = "B", required_if_eq_any([("claim", "equivalent"), ("claim", "implies")]))]
     right: Option<PathBuf>,
 
-    /// Of an upgrade: a file or folder with the CRDs that are there
+    /// For upgrade: the CRDs before it, a file or folder
     #[arg(long, value_name = "PATH", required_if_eq("claim", "upgrade"))]
     old: Option<PathBuf>,
 
-    /// Of an upgrade: a file or folder with the CRDs that replace them
+    /// For upgrade: the CRDs that replace the old ones, a file or folder
     #[arg(long, value_name = "PATH", required_if_eq("claim", "upgrade"))]
     new: Option<PathBuf>,
 
-    /// CRDs of the kinds that policies are about: files or folders
+    /// CRDs of the kinds that the policies match: files or folders
     #[arg(long, value_name = "PATH")]
     definitions: Vec<PathBuf>,
 
-    /// Only for objects for which an expression is true: of `self`, or `object` for policies
+    /// Prove the claim only for objects for which this CEL expression is true, over `self`, or over `object` for policies
     #[arg(long, value_name = "EXPR")]
     that: Option<String>,
 
-    /// Items of lists and entries of maps that are thought of, where no fewer are declared
+    /// Largest number of list items and map entries to consider, unless the schema allows fewer
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=32))]
     items: u8,
 
-    /// Which solver: z3, cvc5 or a path [default: the first on the PATH]
+    /// Solver to use: z3, cvc5 or a path to one [default: the first found on the PATH]
     #[arg(long, value_name = "NAME")]
     solver: Option<String>,
 
-    /// How long each claim may take; then it is undecided
+    /// Time limit for each claim, after which it is undecided
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     timeout: SignedDuration,
 
-    /// Write the requests that break claims as a suite for `admit test`
+    /// Write the requests that refute claims as a suite for `admit test`
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: ReportFormat,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Claim {
-    /// B refuses what A refuses, and nothing else
+    /// B denies exactly what A denies
     Equivalent,
-    /// B lets through what A lets through
+    /// B admits everything that A admits
     Implies,
-    /// A refuses nothing
+    /// A denies nothing
     NeverDenies,
-    /// A refuses everything
+    /// A denies everything
     AlwaysDenies,
-    /// No expression of A fails
+    /// No expression of A fails to evaluate
     NoErrors,
-    /// What --old lets through --new does: creations, updates of what is stored, and of its status
+    /// --new admits everything that --old admits: creations, updates of stored objects, and updates of their status
     Upgrade,
 }
 

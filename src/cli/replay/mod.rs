@@ -53,7 +53,7 @@ Exit codes: 0 nothing would be denied, 1 something would be denied, or with --co
 unreadable input, 3 a policy or CRD does not compile, 4 internal error, 5 nothing would be denied, and something cannot be \
 decided")]
 pub(super) struct ReplayArgs {
-    /// Logs, plain or compressed with gzip, in the order of their rotation; `-` for standard input
+    /// Audit logs, plain or compressed with gzip, oldest first; `-` for standard input
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
 
@@ -61,23 +61,23 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "PATH")]
     policies: Vec<PathBuf>,
 
-    /// Show only what differs between two folders of policies
+    /// Show only the requests that two folders of policies decide differently
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with = "policies")]
     compare: Vec<PathBuf>,
 
-    /// Objects as they were when the log began, as `kubectl get -o yaml` writes them: files or folders
+    /// Objects as they were stored when the log began, as `kubectl get -o yaml` writes them: files or folders
     #[arg(long, value_name = "PATH")]
     state: Vec<PathBuf>,
 
-    /// Let files of --policies have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the files of --policies
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// How long to replay; what was not read then is told, and nothing is said about it
+    /// Time limit for the replay; how much of the log was not read by then is reported, and it is not decided
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 }

@@ -67,12 +67,11 @@ Exit codes: 0 every case as expected, 1 a case differs (or, with --require-tests
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct TestArgs {
-    /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml` (`./...` and `-` for standard input are
-    /// understood)
+    /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml` (also `./...`), `-` for standard input
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
 
-    /// Where the definitions are that `*.testsuite.yaml` suites name [default: what lies beside their `tests` folder]
+    /// Folder with the CRDs that `*.testsuite.yaml` suites name [default: those beside their `tests` folder]
     #[arg(long, value_name = "DIR")]
     crds: Option<PathBuf>,
 
@@ -88,32 +87,31 @@ pub(super) struct TestArgs {
     #[arg(long)]
     fail_fast: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
 
-    /// Fail when a policy, or a definition with rules, among the paths is reached by no case
+    /// Fail if no case reaches a policy, or a definition with rules, among the paths
     #[arg(long, conflicts_with = "releases")]
     require_tests: bool,
 
-    /// Let documents of a suite have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the documents of a suite
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// Tell which expressions, and which branches of each, the cases reached (on standard error where results are not
-    /// text)
+    /// Report which expressions, and which branches of each, the cases reached (on standard error unless results are text)
     #[arg(long, conflicts_with = "releases")]
     coverage: bool,
 
-    /// Write the same as an lcov tracefile
+    /// Write the coverage as an lcov tracefile
     #[arg(long, value_name = "FILE", conflicts_with = "releases")]
     coverage_lcov: Option<PathBuf>,
 
-    /// Write the same as an HTML page
+    /// Write the coverage as an HTML page
     #[arg(long, value_name = "FILE", conflicts_with = "releases")]
     coverage_html: Option<PathBuf>,
 
-    /// Run again whenever a suite, or something that it loads, changes, until interrupted
+    /// Run again whenever a suite, or a file that it loads, changes, until interrupted
     #[arg(long, conflicts_with_all = ["coverage_lcov", "coverage_html", "releases"])]
     watch: bool,
 
@@ -130,16 +128,16 @@ pub(super) struct TestArgs {
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 enum Format {
-    /// For people: what fails, and the sums
+    /// Text for humans: what fails, and the totals
     #[default]
     Text,
-    /// One document
+    /// One JSON document
     Json,
-    /// JUnit's XML, for CI servers
+    /// JUnit XML, for CI servers
     Junit,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Annotations of GitHub Actions
+    /// GitHub Actions annotations
     Github,
     /// Test Anything Protocol 14
     Tap,
