@@ -108,8 +108,8 @@ Examples:
   admit cyndi plan application-pipeline -n apps
   admit cyndi validate application-pipeline -n apps -o json
 
-Nothing is written. The Secrets that the pipeline names are read, and the databases asked. Exit code 0 when there is nothing to do or
-the table is valid, 1 when not.")]
+Nothing is written. The Secrets that the pipeline names are read, and the databases are queried. Exit code 0 if there is \
+nothing to do or the table is valid, 1 if not.")]
 struct LookArgs {
     /// Name of the CyndiPipeline
     name: String,

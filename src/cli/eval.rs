@@ -25,7 +25,7 @@ Examples:
   admit eval --kube-versions 1.29..1.37 'isIP(self)' --self address.json
   admit eval 'object.spec.replicas <= params.max' --self d.yaml --var 'params={\"max\": 3}'
 
-With --kube-versions, what each of the releases would answer and count; those that agree are told together.
+With --kube-versions, the result and the cost in each of the releases are shown; releases that agree are grouped.
 
 Exit codes: 0 the expression has a value (whatever it is), 2 usage or unreadable input, 3 the expression does not \
 compile, 4 it has no value: evaluation failed")]

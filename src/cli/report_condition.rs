@@ -27,8 +27,8 @@ Examples:
   admit report-condition --component mc --reason ForwardSuccessful --message 'all sent'
   admit report-condition --component uwl --reason ForwardFailure --state /tmp/uwl-failures
 
-What the transitions do not allow, and what the API server refuses, is skipped: exit code 0, and the output says so.
-ForwardFailure is written at the third failure in a row only, which takes a --state to count in.")]
+A reason that may not follow the current one, or that the API server refuses, is skipped: exit code 0, and the output says so. \
+ForwardFailure is written only at the third consecutive failure, which needs --state to count in.")]
 pub(super) struct ReportConditionArgs {
     /// Metrics collector to report on
     #[arg(long, value_enum)]

@@ -27,15 +27,16 @@ use super::value_parsers::limit;
 /// Arguments of `admit states`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A change is allowed where an object that came to be under the rules makes it: -v and -o json show one. It is forbidden where rules that \
-look at this field and few others refuse all of their values. Else it is undecided: no object was found that makes it among \
-so many that were tried, which were made of the schema, the constants in rules, -f, and the objects of suites beside the policies. \
-It is always allowed where every rule that looks at it lets it through, whatever else the object has.
+A transition is allowed if an object that is reachable under the rules makes it: -v and -o json show one. It is forbidden if \
+rules that read this field and few others refuse all of their values. Otherwise it is undecided: none of the many objects \
+tried makes it, which were generated from the schema, the constants in rules, -f, and the objects of suites beside the \
+policies. It is always allowed if every rule that reads the field accepts it, whatever else the object contains.
 
-Without --field, every field is drawn whose few values some rule compares with what they were before. A field that may have any \
-text has the texts that rules name, and `other` for the rest. --state draws what is no single field: what an expression says of the \
-object. Where it reads few fields of few values, what follows is decided over all of their combinations. --expect compares with a Mermaid stateDiagram-v2, which may stand in \
-a Markdown file, or with the `states` of a suite, which admit test runs as well: each difference is named.
+Without --field, every field is drawn that has few values and that some rule compares with its old value. A field that may be \
+any string has the strings that rules name, and `other` for the rest. --state draws what is not a single field: the value of \
+an expression over the object. If it reads few fields with few values, the transitions are decided over all of their \
+combinations. --expect compares with a Mermaid stateDiagram-v2, which may be in a Markdown file, or with the `states` of a \
+suite, which admit test also runs: each difference is named.
 
 Examples:
   admit states --policies policies/datagather --policies deploy/crds
@@ -45,8 +46,8 @@ Examples:
   admit states --policies crd.yaml --field status.phase --expect phases.mmd
   admit states --policies crd.yaml --state 'ready=has(self.status) && self.status.ready'
 
-Exit codes: 0 everything is decided, and as expected, 1 something differs from --expect, 2 usage or unreadable input, \
-3 a policy or CRD does not compile, 4 internal error, 5 something is undecided")]
+Exit codes: 0 everything is decided, and as expected, 1 something differs from --expect, 2 usage or unreadable input, 3 a \
+policy or CRD does not compile, 4 internal error, 5 something is undecided")]
 pub(super) struct StatesArgs {
     /// Policies, bindings, CRDs and params: files or folders
     #[arg(long, value_name = "PATH", default_value = ".")]

@@ -27,8 +27,9 @@ Examples:
   admit wait-operators --payload manifests
   admit wait-operators --payload manifests --initializing --timeout 1h -o json
 
-A ClusterOperator is well when it is Available, not Degraded, and reports the versions that its manifest names. Those that are not,
-and why, are told when they change, and at the end: exit code 0 when all are well, 1 when the time is over before.")]
+A ClusterOperator is well if it is Available, not Degraded, and reports the versions that its manifest names. Those that are \
+not, and the reasons, are reported when they change, and at the end: exit code 0 if all are well, 1 if the time limit is \
+exceeded.")]
 pub(super) struct WaitOperatorsArgs {
     /// Folder of manifests that name the ClusterOperators
     #[arg(long, value_name = "DIR")]

@@ -30,14 +30,16 @@ use super::{Exit, conversion, load, whole};
 /// Arguments of `admit attack`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-From each request that a policy denies, neighbours are made that reach the same: the offending part in another place of its type \
-(siblings), or in another kind (workloads); the same change through a subresource, by another operation, in another version; a field \
-that is left out or empty to the same effect (absent); labels that the requester sets; errors under failurePolicy Ignore; namespaces \
-that bindings leave out, and params that are not there (bindings); and the same value written otherwise (spellings). A pair is shown \
-where all policies together admit the neighbour. Both requests were put to the engine; the least different pairs come first.
+For each request that a policy denies, requests with the same effect (neighbours) are made: the offending part in another \
+place of its type (siblings) or in another kind (workloads); the same change through a subresource, by another operation or in \
+another version; a field that is left out or empty to the same effect (absent); labels that the requester sets; errors under \
+failurePolicy Ignore; namespaces that bindings leave out, and params that do not exist (bindings); and the same value in \
+another notation (spellings). A pair is shown if all policies together admit the neighbour. The engine has evaluated both \
+requests; the pairs with the smallest difference come first.
 
-Denied requests come from the cases of suites (those among the files, and --suite), from -f, or are found. A policy of which none \
-is known is undecided, and so is one that nothing binds, unless --bind does. What is meant to get past is named in a suite: it is counted, and no finding.
+Denied requests come from the cases of suites (those among the files, and --suite), from -f, or are searched for. A policy \
+without a known denied request is undecided, and so is one without a binding, unless --bind is given. Bypasses that are \
+intended are listed in a suite: they are counted, and are no findings.
 
   accepted:
   - {policy: privileged, family: operations, path: UPDATE, reason: Pods do not change in this}
@@ -49,8 +51,8 @@ Examples:
   admit attack policies/ -o sarif > attack.sarif
   admit attack library/ --bind --ignore-unknown
 
-Exit codes: 0 nothing gets past, 1 something does, 2 usage or unreadable input, 3 a policy or CRD does not compile, \
-4 internal error, 5 something is undecided")]
+Exit codes: 0 no bypass found, 1 a bypass found, 2 usage or unreadable input, 3 a policy or CRD does not compile, 4 internal \
+error, 5 something is undecided")]
 pub(super) struct AttackArgs {
     /// Policies, bindings, params and suites: files or folders
     #[arg(value_name = "POLICIES", required = true)]

@@ -33,8 +33,9 @@ use super::render;
 /// Arguments of `admit envtest`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The folder has `etcd` and `kube-apiserver`, which are this program, and `kubectl` if there is one on the PATH. As
-kube-apiserver alone does, it collects no garbage and ends no namespaces unless it is told to.
+The folder contains `etcd` and `kube-apiserver`, which are this program, and `kubectl` if there is one on the PATH. \
+Like kube-apiserver alone, it does not collect garbage or finish the deletion of namespaces unless --controllers \
+enables that.
 
 Examples:
   admit envtest

@@ -20,7 +20,7 @@ use crate::telemetry::LogFormat;
 /// Arguments of `admit must-gather`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Secrets are collected without what they hold. Custom resources and ConfigMaps are collected whole.
+Secrets are collected without their data. Custom resources and ConfigMaps are collected whole.
 
 Example:
   admit must-gather --output ./must-gather --since 2h")]

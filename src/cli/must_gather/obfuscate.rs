@@ -74,7 +74,7 @@ impl RuleArgs {
 /// Arguments of `admit obfuscate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What was done is told in obfuscation.log of the new folder, without what was replaced. The folder that is read stays as it is.
+The new folder's obfuscation.log reports what was done, without the replaced values. The input folder is not changed.
 
 Example:
   admit obfuscate --input must-gather --output to-show --domain corp.example")]

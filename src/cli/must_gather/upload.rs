@@ -40,8 +40,8 @@ const PREFIX: &str = "FILENAME_PREFIX";
 The password comes from the variable `password` or from a file, host keys from a file or from the variable `known_hosts`;
 proxies from https_proxy, http_proxy and no_proxy.
 
-Ends with 0 once the archive was sent, 1 where the gathering failed and nothing is sent, 2 for what has to be mended first,
-4 for a server that was not reached or did not take it.
+Exit codes: 0 the archive was sent, 1 the gathering failed and nothing is sent, 2 something has to be corrected first, 4 the \
+server was not reached or did not accept the archive.
 
 Example:
   admit upload --output must-gather --work . --case 0412 --username eve --known-hosts hosts")]

@@ -30,15 +30,15 @@ use super::{Exit, load};
 /// Arguments of `admit mutate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every policy, binding and definition that cases are about is changed, one small thing at a time: a comparison, `&&` and `||`, a \
-negation, a clause or `has()` left out, a number one more or less, `all` and `exists`, an operation, a resource, a demand of a \
-selector or an action left out. So are expressions that make messages, audit annotations or changes of objects, which are left out \
-as a whole, too. A case that is then judged otherwise than it expects has seen the change. Messages that are written out are not \
-changed. What no case is about is not changed either: `admit test --require-tests` tells of it.
+Every policy, binding and definition that cases exercise is changed, one small thing at a time: a comparison, `&&` and `||`, a \
+negation, a clause or `has()` left out, a number one more or less, `all` and `exists`, an operation, a resource, a requirement \
+of a selector or an action left out. So are expressions that produce messages, audit annotations or changes of objects, which \
+are also left out as a whole. A case whose verdict then differs from the expected one has detected the change. Literal \
+messages are not changed. What no case exercises is not changed either: `admit test --require-tests` reports it.
 
-A change that no case sees is shown with a case that would: one beside those that there are, or one that a solver finds (z3 or \
-cvc5, on the PATH). Where the solver proves that the change denies what was denied, and nothing else, it is left out and counted. \
-Of others it is not known, which counts as not seen. A longer --timeout gives each of them more time.
+A change that no case detects is shown with a case that would detect it: a variant of an existing case, or one that a solver \
+finds (z3 or cvc5, on the PATH). If the solver proves that the change denies exactly what was denied before, it is left out \
+and counted. All others are unknown, which counts as not detected. A longer --timeout gives each of them more time.
 
 Examples:
   admit mutate policies/                         # everything below a folder
@@ -47,8 +47,8 @@ Examples:
   admit mutate policies/ --since origin/main     # only rules whose lines changed
   admit mutate policies/mustgather/timeout.suite.yaml -o sarif > mutate.sarif
 
-Exit codes: 0 every change is seen, or with --min-score enough of them, 1 some are not, 2 usage or unreadable input, 3 a policy or \
-CRD does not compile, 4 internal error, 5 of some it is not known")]
+Exit codes: 0 every change is detected, or with --min-score enough of them, 1 some are not, 2 usage or unreadable input, 3 a \
+policy or CRD does not compile, 4 internal error, 5 some are unknown")]
 pub(super) struct MutateArgs {
     /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml`, as in `admit test`
     #[arg(default_value = ".")]

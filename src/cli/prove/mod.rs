@@ -33,20 +33,24 @@ use super::{Exit, load};
 /// Arguments of `admit prove`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A claim holds where a solver (z3 or cvc5, on the PATH) refutes its opposite over all objects that the schema allows; where lists or \
-maps have no bound, or a greater one, it holds up to --items, and so where texts are cut into parts. Else an object is shown that breaks it, as small as one was found, which \
-the engine judged itself. What cannot be followed is undecided, with the place in the expression: an answer that is never guessed. \
-Without a solver small objects are tried, which can refute a claim and never prove it.
+A claim holds if a solver (z3 or cvc5, on the PATH) refutes its negation for all objects that the schema allows; if lists or \
+maps have no bound, or a greater one, it holds up to --items, and likewise where strings are split into parts. Otherwise the \
+smallest object found that refutes it is shown, which the engine has evaluated itself. What cannot be translated for the \
+solver is undecided, with the place in the expression: answers are never guessed. Without a solver small objects are tried, \
+which can refute a claim but never prove it.
 
-Of definitions each version that is served is asked about, of policies each kind that their constraints name: those that are built in, \
-and those among --definitions, and of `*` all of both; one about other kinds is undecided. Of built-in kinds the types of their fields are known, and what every \
-server demands and fills in of the most used ones; what else it demands can make a claim undecided, and never makes it hold. Of a policy it is asked what it says where it matches. Ratcheting, and limits of cost and size, are no part of claims.
+For definitions the claim is checked for each served version, for policies for each kind that their constraints name: built-in \
+kinds and those among --definitions, and for `*` all of both; a policy on other kinds is undecided. For built-in kinds the \
+types of the fields are known, and for the most used ones also what every server requires and defaults; other requirements can \
+make a claim undecided, and never make it hold. For a policy the claim is about the requests that it matches. Ratcheting, and \
+limits of cost and size, are not part of claims.
 
-Of an upgrade it is asked for each version that both serve whether whatever could be created still can (of documents in which the old \
-definition drops nothing), and whether whatever is stored, in that version, can still be updated without a change, and its status \
-written: with pruning, defaults, ratcheting and oldSelf as the server has them. Each keyword or rule that breaks it is told by its place.
+For an upgrade, each version that both serve is checked: whether whatever could be created still can (for documents in which \
+the old definition drops nothing), and whether every stored object of that version can still be updated without a change, and \
+its status be written: with pruning, defaults, ratcheting and oldSelf as on the server. Each keyword or rule that breaks this \
+is reported with its place.
 
-At most 512 MiB are taken, and by each solver as much; what needs more is undecided: too large.
+At most 512 MiB of memory are used, and as much by each solver; what needs more is undecided: too large.
 
 Examples:
   admit prove equivalent old/crd.yaml new/crd.yaml

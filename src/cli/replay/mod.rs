@@ -36,10 +36,10 @@ const AHEAD: usize = 4;
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("by").args(["policies", "compare"]).required(true))]
 #[command(after_help = "\
-Of audit logs (audit.k8s.io/v1, a JSON document a line), events of the stage ResponseComplete at level RequestResponse can be \
-decided. What an object was before is known from earlier events and from --state; a policy that looks at nothing that is \
-unknown decides all the same. What cannot be decided is counted by its cause, and never guessed. Of recorded \
-AdmissionReviews (admission.k8s.io/v1), each says everything.
+From audit logs (audit.k8s.io/v1, one JSON document per line), events of the stage ResponseComplete at level \
+RequestResponse can be decided. Old objects are known from earlier events and from --state; a policy that reads \
+nothing unknown decides all the same. What cannot be decided is counted by its cause, and never guessed. Recorded \
+AdmissionReviews (admission.k8s.io/v1) each contain everything that is needed.
 
 Examples:
   admit replay audit.log --policies policies/

@@ -33,14 +33,14 @@ use crate::controllers::scan::apply;
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("stored").args(["filenames", "kubeconfig"]).required(true))]
 #[command(after_help = "\
-Each object is decided as if it were created as it stands. An update of an object to itself would find nothing, because what an \
-update does not touch is let be, and a rule that compares with what was there before has nothing to say of one object. Who \
-created an object is not stored: policies that ask for the user are skipped, unless --as names one.
+Each object is evaluated as if it were created as it is stored. An update of an object to itself would find nothing, because \
+fields that an update does not change are not checked again, and a rule that compares with the old object cannot be applied to \
+one object. The creator of an object is not stored: policies that depend on the user are skipped, unless --as names one.
 
-There is a report for each namespace, and one for what is in none: all results are counted, and the gravest 1,000 that do not \
-pass are listed. -o json writes a List of OpenReports (openreports.io/v1alpha1) and PolicyReports (wgpolicyk8s.io/v1alpha2); \
---apply writes to the cluster those whose definitions it has (deploy/reports has both), by server-side apply, and takes away its \
-own reports on namespaces that have nothing to report on any more. Nothing else is written.
+There is a report for each namespace, and one for cluster-scoped objects: all results are counted, and the 1,000 most severe \
+that do not pass are listed. -o json writes a List of OpenReports (openreports.io/v1alpha1) and PolicyReports \
+(wgpolicyk8s.io/v1alpha2); --apply writes those whose definitions the cluster has (deploy/reports contains both) to it, by \
+server-side apply, and deletes its own reports on namespaces that have nothing to report any more. Nothing else is written.
 
 Examples:
   admit scan --kubeconfig ~/.kube/config --policies policies/
@@ -48,8 +48,8 @@ Examples:
   admit scan -f cluster.yaml --policies policies/ -o json
   admit scan -f deploy/samples --policies policies --policies deploy/crds --as admin
 
-Exit codes: 0 nothing fails, 1 something fails, 2 usage or unreadable input, 3 a policy or CRD does not compile, 4 internal error, \
-5 nothing fails, and something is not decided")]
+Exit codes: 0 nothing fails, 1 something fails, 2 usage or unreadable input, 3 a policy or CRD does not compile, 4 internal \
+error, 5 nothing fails, but something is undecided")]
 pub(super) struct ScanArgs {
     /// Objects to scan: files, folders (also `./...`), `-` for standard input
     #[arg(short, long = "filename", value_name = "PATH")]

@@ -43,10 +43,10 @@ use super::render::{self, Palette};
 use super::{schema, whole};
 
 const EXAMPLES: &str = "\
-Objects of built-in kinds are judged as a server does before it asks policies, its admission plugins included, by the \
-Namespaces, LimitRanges, ResourceQuotas, ServiceAccounts and classes among the documents, `namespaces` and `params`. What an \
-object names and none of these has is taken as being there, and is noted. A refusal by the server itself is expected with \
-its words: `message`.
+Objects of built-in kinds are checked as a server checks them before it evaluates policies, its admission plugins \
+included, by the Namespaces, LimitRanges, ResourceQuotas, ServiceAccounts and classes among the documents, \
+`namespaces` and `params`. What an object names and none of these contains is assumed to exist, and is noted. To \
+expect a refusal by the server itself, give its message: `message`.
 
 Examples:
   admit test policies/                           # everything below a folder (also policies/...)
@@ -60,8 +60,8 @@ Examples:
   admit test --watch policies/                   # again whenever a file changes
   admit schema suite                             # the format of suites, for editors
 
-Exit codes: 0 every case as expected, 1 a case differs (or, with --require-tests, something is reached by none), \
-2 usage or unreadable input, 3 a policy or CRD does not compile, 4 internal error";
+Exit codes: 0 every case as expected, 1 a case differs (or, with --require-tests, something is reached by no case), 2 \
+usage or unreadable input, 3 a policy or CRD does not compile, 4 internal error";
 
 /// Arguments of `admit test`.
 #[derive(Debug, Args)]
