@@ -80,7 +80,7 @@ pub(super) struct UpArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443", value_parser = address)]
     admission_listen: SocketAddr,
 
-    /// Folder or file with policies, bindings, params and the CRDs of these; may be given several times [default: policies, if
+    /// Folder or file with policies, bindings, params and CRDs of their own; may be given several times [default: policies, if
     /// there is such a folder, or else none]
     #[arg(long, value_name = "PATH")]
     policies: Vec<PathBuf>,
