@@ -21,7 +21,7 @@ use crate::private::Note;
     after_help = "Example:\n  admit certs --out /tmp/admit-certs --service admit --namespace admit-system"
 )]
 pub(super) struct CertsArgs {
-    /// Folder for ca.crt, ca.key, tls.crt and tls.key; an authority that is there is used again
+    /// Folder to write ca.crt, ca.key, tls.crt and tls.key to; an existing CA there is reused
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
@@ -33,7 +33,7 @@ pub(super) struct CertsArgs {
     #[arg(long, default_value = "admit-system", value_parser = label)]
     namespace: String,
 
-    /// Name of the ValidatingWebhookConfiguration that is to trust the certificate
+    /// Name of the ValidatingWebhookConfiguration, for the printed command that sets its caBundle
     #[arg(long, default_value = "admit", value_parser = name)]
     webhook: String,
 }

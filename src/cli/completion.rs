@@ -13,7 +13,7 @@ Examples:
   admit completion zsh > \"${fpath[1]}/_admit\"
   admit completion fish > ~/.config/fish/completions/admit.fish")]
 pub(super) struct CompletionArgs {
-    /// Whose script
+    /// Shell to print the script for
     #[arg(value_enum)]
     shell: Shell,
 }

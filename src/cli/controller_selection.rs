@@ -18,20 +18,21 @@ use crate::controllers::{cyndi, mustgather, observability, scan};
 /// The flags that select controllers.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ControllerArgs {
-    /// Controllers to run, with commas between them; the last one is stopped first [default: datagather, mustgather,
-    /// observability and cyndi, and clusteroperator where there is a --payload or --payload-config-map]
+    /// Controllers to run, separated by commas; the last one is stopped first [default: datagather, mustgather, observability,
+    /// cyndi, and, with --payload or --payload-config-map, clusteroperator]
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     controllers: Vec<Which>,
 
-    /// Report as no ClusterOperators, where they are served: for clusters whose own operators have these names
+    /// Do not report as ClusterOperators, even if the cluster serves them; for clusters whose own operators have these names
     #[arg(long)]
     no_cluster_operators: bool,
 
-    /// Folder of manifests whose ClusterOperators are to be there before their operators report
+    /// Folder of manifests whose ClusterOperators are created before their operators report
     #[arg(long, value_name = "DIR")]
     payload: Option<PathBuf>,
 
-    /// ConfigMap, as NAMESPACE/NAME, whose keys (.yaml, .yml, .json) are such manifests; those of a folder come first
+    /// ConfigMap, as NAMESPACE/NAME, with such manifests under keys that end in .yaml, .yml or .json; those of --payload come
+    /// first
     #[arg(long, value_name = "CONFIGMAP", value_parser = object)]
     payload_config_map: Option<(String, String)>,
 

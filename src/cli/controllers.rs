@@ -35,25 +35,27 @@ const LEASE: &str = "admit-controllers";
     after_help = "Example:\n  admit controllers --kubeconfig ~/.kube/config --archive-dir /tmp/archives"
 )]
 pub(super) struct ControllersArgs {
-    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    /// Kubeconfig that selects the cluster and the user [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// Namespace of the Lease
+    /// Namespace of the Lease for leader election
     #[arg(long, value_name = "NAMESPACE", default_value = "default", value_parser = label)]
     lease_namespace: String,
 
-    /// Namespace of the service accounts `admit-CONTROLLER` that the controllers act as, by impersonation [default: they act as this
-    /// process]
+    /// Impersonate the service accounts `admit-CONTROLLER` of this namespace, one for each controller [default: the controllers
+    /// act as this process]
     #[arg(long, value_name = "NAMESPACE", value_parser = label)]
     impersonate: Option<String>,
 
-    /// Address of /metrics, /healthz, /readyz and /readyz/CONTROLLER in plain HTTP, for operators alone; port 0 takes a free one
-    /// [default: none]
+    /// Address to serve /metrics, /healthz, /readyz and /readyz/CONTROLLER on, over plain HTTP; port 0 picks a free one [default:
+    /// not served]
+    ///
+    /// Only operators should be able to reach it.
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     metrics_listen: Option<SocketAddr>,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 

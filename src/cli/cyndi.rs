@@ -23,23 +23,26 @@ use crate::telemetry::{LogFormat, with_causes};
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Cyndi pipelines")]
 pub(super) struct CyndiArgs {
-    /// The environment does not last: logins of databases stand in connectors, and pipelines go though their database is away
+    /// Run in an ephemeral environment
+    ///
+    /// Database credentials are written into connectors as plain values, and pipelines are deleted even if their database is
+    /// unavailable.
     #[arg(long = "cyndi-ephemeral", env = "EPHEMERAL", hide_env_values = true)]
     ephemeral: bool,
 
-    /// Condition, in SQL, for hosts of the inventory that have an insights id
+    /// SQL condition that selects the inventory's hosts with an insights id
     #[arg(long = "cyndi-insights-condition", value_name = "SQL", default_value = INSIGHTS)]
     insights: String,
 
-    /// REST interface of Kafka Connect, as http://host:8083, where its connectors are not Strimzi's objects [default: Strimzi]
+    /// URL of Kafka Connect's REST API, such as http://host:8083, to manage connectors by [default: as objects of Strimzi]
     #[arg(long, value_name = "URL")]
     connect_url: Option<String>,
 
-    /// Authorities to trust for a Kafka Connect under TLS, besides the system's, PEM
+    /// PEM file with CAs to trust for Kafka Connect over TLS, in addition to the system's
     #[arg(long, value_name = "FILE", requires = "connect_url")]
     connect_ca: Option<PathBuf>,
 
-    /// File with the login of Kafka Connect, as USER:PASSWORD
+    /// File with the credentials for Kafka Connect, as USER:PASSWORD
     #[arg(long, value_name = "FILE", requires = "connect_url", conflicts_with_all = ["connect_token", "connect_secret"])]
     connect_login: Option<PathBuf>,
 
@@ -47,7 +50,7 @@ pub(super) struct CyndiArgs {
     #[arg(long, value_name = "FILE", requires = "connect_url", conflicts_with = "connect_secret")]
     connect_token: Option<PathBuf>,
 
-    /// Secret, as NAMESPACE/NAME, with username and password, or token, for Kafka Connect
+    /// Secret, as NAMESPACE/NAME, with the keys username and password, or token, for Kafka Connect
     #[arg(long, value_name = "SECRET", requires = "connect_url", value_parser = object)]
     connect_secret: Option<(String, String)>,
 }
@@ -92,7 +95,7 @@ pub(super) struct CyndiCommand {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what the next pass would do about a pipeline
+    /// Show what the next reconciliation would do for a pipeline
     Plan(LookArgs),
     /// Compare the table of a pipeline with the inventory
     Validate(LookArgs),
@@ -105,25 +108,25 @@ Examples:
   admit cyndi plan application-pipeline -n apps
   admit cyndi validate application-pipeline -n apps -o json
 
-Nothing is written. The Secrets that the pipeline names are read, and the databases asked. Exit code 0 when there is nothing to do or
-the table is valid, 1 when not.")]
+Nothing is written. The Secrets that the pipeline names are read, and the databases are queried. Exit code 0 if there is \
+nothing to do or the table is valid, 1 if not.")]
 struct LookArgs {
     /// Name of the CyndiPipeline
     name: String,
 
-    /// Its namespace
+    /// Namespace of the CyndiPipeline
     #[arg(short, long, value_name = "NAMESPACE", default_value = "default", value_parser = label)]
     namespace: String,
 
-    /// How it is told
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 
-    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    /// Kubeconfig that selects the cluster and the user [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 

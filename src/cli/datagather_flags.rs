@@ -22,63 +22,63 @@ const ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Data gathering")]
 pub(super) struct DataGatherArgs {
-    /// Folder for archives [default: archives, in the state folder if there is one]
+    /// Folder for archives [default: archives, within the state folder if there is one]
     #[arg(long, value_name = "DIR")]
     archive_dir: Option<PathBuf>,
 
-    /// Where archives are posted; without it they stay in the folder and DataUploaded is False
+    /// URL to upload archives to; without it they stay in the folder, and DataUploaded is False
     #[arg(long, value_name = "URL")]
     upload_url: Option<String>,
 
-    /// File that holds the upload token [default: the pull secret of the cluster]
+    /// File with the token for uploads [default: the one of the cluster's pull secret]
     #[arg(long, value_name = "FILE", requires = "upload_url")]
     upload_token_file: Option<PathBuf>,
 
-    /// PEM file of authorities to trust for uploads besides the system's
+    /// PEM file with CAs to trust for uploads, in addition to the system's
     #[arg(long, value_name = "FILE", requires = "upload_url")]
     upload_ca: Option<PathBuf>,
 
-    /// PEM file of authorities to trust for proxies under TLS besides the system's, here and in the Jobs
+    /// PEM file with CAs to trust for proxies over TLS, in addition to the system's, in this process and in the Jobs
     #[arg(long, value_name = "FILE")]
     pub(super) proxy_ca: Option<PathBuf>,
 
-    /// Address or network that uploads may go to, or have a proxy in, although it is not public; repeatable
+    /// Non-public address or network that uploads, and the proxies for them, may connect to; repeatable
     #[arg(long, value_name = "CIDR")]
     allow_upload_to: Vec<Reach>,
 
-    /// Where the service is asked which logs to gather besides, with %s in the place of the cluster's version
+    /// URL of the service that configures which further logs to gather, with %s for the cluster's version
     #[arg(long, value_name = "URL")]
     remote_configuration_url: Option<VersionTemplate>,
 
-    /// Ask no agents of nodes (insights-runtime-extractor) what runs in containers
+    /// Do not query the agents on nodes (insights-runtime-extractor) for what runs in containers
     #[arg(long)]
     no_runtime_info: bool,
 
-    /// Id of the cluster [default: what the cluster says, else the uid of namespace kube-system]
+    /// ID of the cluster [default: the one that the cluster reports, or else the UID of namespace kube-system]
     #[arg(long, value_name = "ID")]
     cluster_id: Option<String>,
 
-    /// Namespaces whose content may be read: those whose name starts so; empty for all
+    /// Prefix of the names of namespaces whose content may be read; empty for all namespaces
     #[arg(long, value_name = "PREFIX", default_value = "kube-")]
     namespace_prefix: String,
 
-    /// Namespace of what a gathering itself writes, such as the table of obfuscated addresses
+    /// Namespace of the objects that a gathering writes, such as the table of obfuscated addresses
     #[arg(long, value_name = "NAMESPACE", default_value = "admit-system", value_parser = label)]
     pub(super) gathering_namespace: String,
 
-    /// Obfuscate addresses and the base domain whatever a DataGather's dataPolicy says
+    /// Obfuscate addresses and the base domain regardless of a DataGather's dataPolicy
     #[arg(long)]
     obfuscate_always: bool,
 
-    /// Base domain of the cluster, to obfuscate besides the one that the cluster tells
+    /// Base domain to obfuscate, in addition to the one that the cluster reports
     #[arg(long, value_name = "NAME", value_parser = name)]
     base_domain: Option<String>,
 
-    /// Host of the API server, to obfuscate besides the one that the cluster tells
+    /// Host of the API server to obfuscate, in addition to the one that the cluster reports
     #[arg(long, value_name = "NAME", value_parser = name)]
     api_host: Option<String>,
 
-    /// IPv4 network whose addresses are obfuscated by others of it, besides those that the cluster tells; repeatable
+    /// IPv4 network whose addresses are replaced by others of it, in addition to those that the cluster reports; repeatable
     #[arg(long, value_name = "CIDR")]
     cluster_network: Vec<Network>,
 }
@@ -87,8 +87,10 @@ pub(super) struct DataGatherArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Data gathering")]
 pub(super) struct RoundArgs {
-    /// Minutes between gatherings that nobody has to ask for, or `never`; the cluster's configuration may ask for another interval,
-    /// and the InsightsDataGather `cluster` may narrow them or switch them off
+    /// Minutes between periodic gatherings, or `never`
+    ///
+    /// The cluster's configuration may set another interval, and the InsightsDataGather `cluster` may restrict or disable
+    /// periodic gatherings.
     #[arg(long, value_name = "MINUTES", default_value = "120", value_parser = minutes)]
     gather_every: Round,
 

@@ -25,7 +25,7 @@ Examples:
   admit eval --kube-versions 1.29..1.37 'isIP(self)' --self address.json
   admit eval 'object.spec.replicas <= params.max' --self d.yaml --var 'params={\"max\": 3}'
 
-With --kube-versions, what each of the releases would answer and count; those that agree are told together.
+With --kube-versions, the result and the cost in each of the releases are shown; releases that agree are grouped.
 
 Exit codes: 0 the expression has a value (whatever it is), 2 usage or unreadable input, 3 the expression does not \
 compile, 4 it has no value: evaluation failed")]
@@ -34,22 +34,22 @@ pub(super) struct EvalArgs {
     #[arg(value_name = "EXPR", allow_hyphen_values = true)]
     expression: String,
 
-    /// What `self` stands for, and `object` as policies call it: a YAML or JSON file, `-` for standard input
+    /// Value of `self`, and of `object` as policies call it: a YAML or JSON file, `-` for standard input
     #[arg(long = "self", value_name = "FILE")]
     new: Option<PathBuf>,
 
-    /// What `oldSelf` stands for, and `oldObject`; null where absent, as in a creation
+    /// Value of `oldSelf`, and of `oldObject`: a YAML or JSON file [default: null, as for a creation]
     #[arg(long, value_name = "FILE")]
     old: Option<PathBuf>,
 
-    /// A further variable; may be given several times
+    /// Additional variable; may be given several times
     #[arg(long = "var", value_name = "NAME=JSON", value_parser = variable)]
     variables: Vec<(String, Value)>,
 
     #[command(flatten)]
     releases: ReleaseArgs,
 
-    /// How the result is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 }

@@ -16,38 +16,38 @@ use super::suite;
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("input").args(["filenames", "suite"]).required(true))]
 #[command(after_help = "\
-Each expression that was evaluated is drawn as a tree: what it is made of, with the values that these parts had. `#2` \
-stands before what a macro found for its third item. What is not drawn was not evaluated: `a && b` needs no `b` where \
-`a` is false. Policies that do not match are counted at the end, and told with -v, or where no other was asked.
+Each evaluated expression is drawn as a tree of its parts with the values that they had. `#2` marks the evaluation of \
+a macro for its third item. What is not drawn was not evaluated: `a && b` does not need `b` if `a` is false. Policies \
+that do not match are counted at the end, and listed with -v, or if no other policy was evaluated.
 
 Examples:
   admit explain policies/cyndi/bounds.suite.yaml --case 'a threshold beyond all hosts'
   admit explain -f widget.yaml --policies policies/
   admit explain -f widget.yaml --old-git HEAD --policies crd.yaml
 
-Exit codes: 0 the case passes, the manifests are admitted, 1 the case fails, a manifest is refused, 2 usage or \
+Exit codes: 0 the case passes or the manifests are admitted, 1 the case fails or a manifest is refused, 2 usage or \
 unreadable input, 3 a policy or CRD does not compile, 4 internal error")]
 pub(super) struct ExplainArgs {
-    /// A suite, `*.suite.yaml` or `*.testsuite.yaml`
+    /// Suite to explain a case of: `*.suite.yaml` or `*.testsuite.yaml`
     #[arg(conflicts_with = "filenames")]
     suite: Option<PathBuf>,
 
-    /// The name of a case of the suite; not needed where there is only one
+    /// Name of the suite's case to explain; not needed if there is only one
     #[arg(long, value_name = "NAME", requires = "suite", conflicts_with = "filenames")]
     case: Option<String>,
 
-    /// Where the definitions are that a `*.testsuite.yaml` suite names
+    /// Folder with the CRDs that a `*.testsuite.yaml` suite names
     #[arg(long, value_name = "DIR", requires = "suite", conflicts_with = "filenames")]
     crds: Option<PathBuf>,
 
     #[command(flatten)]
     input: InputArgs,
 
-    /// Tell of each policy that was not asked why it was not
+    /// Explain for each policy that was not evaluated why it was not
     #[arg(short, long)]
     verbose: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 }

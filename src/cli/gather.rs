@@ -22,22 +22,22 @@ pub(super) struct GatherArgs {
     #[arg(value_name = "NAME", env = "DATAGATHER_NAME", value_parser = name)]
     name: String,
 
-    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    /// Kubeconfig that selects the cluster and the user [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 
     #[command(flatten)]
     gathering: DataGatherArgs,
 
-    /// The flags say all that counts: objects of the cluster that configure gatherings are not read
+    /// Use the flags alone: do not read objects of the cluster that configure gatherings
     #[arg(long, hide = true)]
     configured: bool,
 
-    /// Where the status of an upload is asked for, with %s in the places of the cluster and of the request
+    /// URL to query the status of an upload at, with %s for the cluster and %s for the request
     #[arg(long, value_name = "URL", hide = true)]
     processing_status_url: Option<Template>,
 }

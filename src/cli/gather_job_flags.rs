@@ -22,7 +22,7 @@ const HANDED_ON: [&str; 1] = ["RELEASE_VERSION"];
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Data gathering")]
 pub(super) struct JobArgs {
-    /// What runs a gathering
+    /// Where a gathering runs
     #[arg(long, value_enum, default_value_t)]
     runner: Runner,
 
@@ -34,11 +34,11 @@ pub(super) struct JobArgs {
     #[arg(long, value_name = "NAME", default_value = ACCOUNT, value_parser = name)]
     job_service_account: String,
 
-    /// PersistentVolumeClaim that gathering Jobs keep archives in [default: none, archives go with the Pod]
+    /// PersistentVolumeClaim that gathering Jobs store archives in [default: none: archives are lost with the Pod]
     #[arg(long, value_name = "NAME", value_parser = name)]
     job_claim: Option<String>,
 
-    /// Where gathering Jobs have the volume of archives
+    /// Path at which gathering Jobs mount the volume for archives
     #[arg(long, value_name = "PATH", default_value = "/var/lib/insights-operator", value_parser = mount)]
     job_archive_path: String,
 
@@ -49,10 +49,10 @@ pub(super) struct JobArgs {
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 enum Runner {
-    /// This process
+    /// Within this process
     #[default]
     InProcess,
-    /// A Job per DataGather
+    /// In a Job for each DataGather
     Job,
 }
 

@@ -16,30 +16,30 @@ use super::{Exit, conversion, load};
 /// Arguments of `admit init`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The suite has a case for a new object of every CRD, for one that does not change, and for the first request that each \
-policy matches; each expects what happens now. Change the objects, and what you expect of them.
+The suite has a case for a new object of every CRD, for an object that does not change, and for the first request that \
+each policy matches; each case expects the current outcome. Change the objects and the expectations to your needs.
 
 Examples:
   admit init crd.yaml && admit test crd.suite.yaml
   admit init policy.yaml binding.yaml --suite tests/policy.suite.yaml
   admit init policies/ --suite -
 
-Exit codes: 0 written, 2 usage, unreadable input, or the suite is there already, 3 a policy or CRD does not compile, \
-4 internal error")]
+Exit codes: 0 written, 2 usage, unreadable input, or the suite exists already, 3 a policy or CRD does not compile, 4 \
+internal error")]
 pub(super) struct InitArgs {
     /// CRDs, policies and bindings: files or folders
     #[arg(required = true)]
     paths: Vec<PathBuf>,
 
-    /// Where the suite goes, `-` for standard output [default: beside the first path, `NAME.suite.yaml`]
+    /// File to write the suite to, `-` for standard output [default: `NAME.suite.yaml` beside the first path]
     #[arg(long, value_name = "FILE")]
     suite: Option<PathBuf>,
 
-    /// Pass over objects of kinds that no policy uses
+    /// Skip objects of kinds that no policy uses
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// Write over a suite that is there
+    /// Overwrite an existing suite
     #[arg(long)]
     force: bool,
 }

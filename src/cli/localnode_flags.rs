@@ -26,12 +26,14 @@ const MASTERS: &str = "system:masters";
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Jobs and Pods")]
 pub(super) struct LocalNodeArgs {
-    /// Run the programs of a folder in the place of an image: DIR/usr/bin/gather, or the container's command, as a process
-    /// of yours on this machine; repeatable. Admit's own image needs none
+    /// Run programs of a folder instead of this image; repeatable
+    ///
+    /// DIR/usr/bin/gather, or the container's command, runs as a process of your user on this machine. Admit's own image does not
+    /// need this.
     #[arg(long, value_name = "NAME=DIR")]
     run_image: Vec<RunImage>,
 
-    /// Run no Jobs and Pods: they stay as somebody writes them, as in a cluster without nodes
+    /// Do not run Jobs and Pods: they stay as they were written, as in a cluster without nodes
     #[arg(long, conflicts_with = "run_image")]
     no_node: bool,
 }

@@ -73,7 +73,7 @@ pub use self::exit::Exit;
 #[derive(Debug, Parser)]
 #[command(name = "admit", version, propagate_version = true, after_help = exit::HELP)]
 pub struct Cli {
-    /// When results are coloured: on a terminal unless NO_COLOR is set, or always with CLICOLOR_FORCE
+    /// When to colour results; auto: on a terminal unless NO_COLOR is set, or always if CLICOLOR_FORCE is set
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     color: render::Color,
 
@@ -83,37 +83,37 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start an API server, the webhook and the controllers, on this machine
+    /// Start an API server, the webhook and the controllers on this machine
     Up(Box<up::UpArgs>),
-    /// Run the declared test suites of policies and CRDs, offline
+    /// Run test suites of policies and CRDs, offline
     Test(suite::TestArgs),
-    /// Say what would come of applying manifests, over the old objects, offline
+    /// Check offline whether manifests would be admitted, as creations or as updates of old objects
     Check(check::CheckArgs),
-    /// Write a suite for CRDs and policies that passes, to go on from
+    /// Write a first test suite, which passes, for CRDs and policies
     Init(init::InitArgs),
-    /// Find what a server would refuse, what costs too much and what does nothing
+    /// Find policies and CRDs, or parts of them, that a server would refuse, that cost too much or that have no effect
     Lint(lint::LintArgs),
-    /// Answer an editor: mistakes, types, completion and names of CEL, as a language server
+    /// Run a language server for CEL in manifests: diagnostics, types, completion and names
     Lsp(lsp::LspArgs),
-    /// Show what every expression made of a test case or of manifests
+    /// Show what every expression evaluated to for a test case or manifests
     Explain(Box<explain::ExplainArgs>),
-    /// Draw which values of a field may follow one another
+    /// Draw which transitions between the values of a field are allowed
     States(states::StatesArgs),
-    /// Decide what holds for all objects under rules, or show one for which it does not
+    /// Prove a claim about rules for all objects, or show an object that refutes it
     Prove(Box<prove::ProveArgs>),
-    /// Find changes of rules that no test case sees
+    /// Find changes of rules that no test case detects (mutation testing)
     Mutate(mutate::MutateArgs),
-    /// Find what gets past policies: a request that is denied, and its neighbour that is admitted
+    /// Find bypasses of policies: a denied request, and an admitted one with the same effect
     Attack(Box<attack::AttackArgs>),
-    /// Say what policies would have decided about the requests of an audit log
+    /// Show what policies would have decided about the requests of an audit log
     Replay(replay::ReplayArgs),
-    /// Say what policies make of the objects that stand in a cluster, in reports by namespace
+    /// Evaluate policies for the stored objects of a cluster, and report by namespace
     Scan(Box<scan::ScanArgs>),
-    /// Evaluate one expression
+    /// Evaluate one CEL expression
     Eval(eval::EvalArgs),
-    /// Show in a browser what expressions, definitions and policies decide while they are written
+    /// Serve a playground for the browser, which evaluates expressions, definitions and policies as you type
     Play(play::PlayArgs),
-    /// Print a folder with `kube-apiserver` and `etcd` for the suites of operators: KUBEBUILDER_ASSETS=$(admit envtest)
+    /// Print a folder with `kube-apiserver` and `etcd` for operators' test suites: KUBEBUILDER_ASSETS=$(admit envtest)
     Envtest(envtest::EnvtestArgs),
     /// Serve the policies as an admission webhook
     Serve(serve::ServeArgs),
@@ -121,34 +121,34 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Run the controllers against a cluster
     Controllers(Box<controllers::ControllersArgs>),
-    /// Run one DataGather, as its Job does
+    /// Run the gathering of one DataGather, as its Job does
     Gather(gather::GatherArgs),
-    /// Collect what a cluster serves, with the logs of its Pods
+    /// Collect the objects of a cluster, and the logs of its Pods
     MustGather(must_gather::collect::CollectArgs),
-    /// Run a command that collects: its time bounded, its output kept, its end marked
+    /// Run a command that collects data: limit its time, keep its output, and mark its end
     #[command(hide = true)]
     RunGather(must_gather::run::RunArgs),
-    /// Copy what was collected without what nobody else is to see
+    /// Copy collected data with confidential values replaced or left out
     Obfuscate(must_gather::obfuscate::ObfuscateArgs),
-    /// Send what was collected to a support case, by SFTP
+    /// Upload collected data to a support case, by SFTP
     Upload(Box<must_gather::upload::UploadArgs>),
-    /// Say in the status of an ObservabilityAddon how a metrics collector is
+    /// Report the condition of a metrics collector in the status of an ObservabilityAddon
     ReportCondition(Box<report_condition::ReportConditionArgs>),
-    /// Wait until the ClusterOperators of a payload are well
+    /// Wait until the ClusterOperators of a payload are available, not degraded and at their versions
     WaitOperators(wait_operators::WaitOperatorsArgs),
-    /// Look at a CyndiPipeline without writing: what the next pass would do, whether its table is valid
+    /// Inspect a CyndiPipeline without writing: what the next reconciliation would do, whether its table is valid
     Cyndi(Box<cyndi::CyndiCommand>),
-    /// Print manifests that follow from the policies
+    /// Generate manifests from the policies
     Generate(generate::GenerateArgs),
-    /// Make the certificates of a webhook that runs in a cluster
+    /// Create the certificates of a webhook that runs in a cluster
     Certs(certs::CertsArgs),
-    /// Print the script that completes commands in a shell
+    /// Print a shell completion script
     Completion(completion::CompletionArgs),
     /// Print the JSON Schema of suites, or of what a command writes with `-o json`
     Schema(schema::SchemaArgs),
     /// Print the version
     Version(version::VersionArgs),
-    /// Run a container of a Pod of `admit up`, which starts this
+    /// Run a container of a Pod; `admit up` starts this
     #[command(hide = true)]
     Supervise(supervise::SuperviseArgs),
 }

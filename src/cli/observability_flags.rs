@@ -20,11 +20,12 @@ const OWN_NAMESPACE: &str = "--hub-namespace is where the add-on of this cluster
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Observability add-ons")]
 pub(super) struct ObservabilityArgs {
-    /// Namespace of this cluster on the hub, where the status of its add-on is shown as well [default: nowhere]
+    /// Namespace of this cluster on the hub, to copy the status of its add-on to [default: the status is not copied]
     #[arg(long, value_name = "NAMESPACE", env = "HUB_NAMESPACE", hide_env_values = true, value_parser = label)]
     hub_namespace: Option<String>,
 
-    /// How the hub is reached; read again when it changes, and when the hub refuses what it says [default: it is this cluster]
+    /// Kubeconfig of the hub; read again when it changes, and when the hub refuses its credentials [default: the hub is this
+    /// cluster]
     #[arg(
         long,
         value_name = "FILE",
@@ -34,15 +35,16 @@ pub(super) struct ObservabilityArgs {
     )]
     hub_kubeconfig: Option<PathBuf>,
 
-    /// Service of Prometheus, as NAMESPACE/NAME: where it is missing, metrics are not supported [default: none is asked for]
+    /// Service of Prometheus, as NAMESPACE/NAME; if it does not exist, metrics are reported as not supported [default: not
+    /// checked]
     #[arg(long, value_name = "SERVICE", value_parser = object, conflicts_with = "no_endpoint_operator")]
     prometheus_service: Option<(String, String)>,
 
-    /// Say nothing of the collectors' Deployments and of what is switched off: another program does
+    /// Do not report on the collectors' Deployments and on disabled metrics, because another program does
     #[arg(long)]
     no_endpoint_operator: bool,
 
-    /// Which names reasons and conditions of add-ons have
+    /// Names to use for the reasons and conditions of add-ons
     #[arg(long, value_enum, default_value_t)]
     vocabulary: VocabularyName,
 }

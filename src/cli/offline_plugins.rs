@@ -11,16 +11,18 @@ use super::process::Fault;
 /// The flags that select the plugins for manifests and test cases.
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct OfflinePluginArgs {
-    /// Admission plugins of kube-apiserver to run beside those that are on by default, separated by commas; so, too,
-    /// DefaultTolerationSeconds, TaintNodesByCondition and StorageObjectInUseProtection, which change every object alike
+    /// Admission plugins of kube-apiserver to run in addition to those on by default, separated by commas
+    ///
+    /// DefaultTolerationSeconds, TaintNodesByCondition and StorageObjectInUseProtection, which change every object alike, run
+    /// only if they are named here.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     enable_admission_plugins: Vec<String>,
 
-    /// Admission plugins to leave off although they are on by default, separated by commas
+    /// Admission plugins to disable although they are on by default, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
 
-    /// What admission plugins are set to: an AdmissionConfiguration, as kube-apiserver takes it
+    /// File with the configuration of admission plugins: an AdmissionConfiguration, as for kube-apiserver
     #[arg(long, value_name = "FILE")]
     admission_control_config_file: Option<PathBuf>,
 }

@@ -20,11 +20,11 @@ use super::{Exit, load, render};
 /// The flags that select releases.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ReleaseArgs {
-    /// Say what the API servers of these Kubernetes releases would: one (1.31), or a range (1.29..1.37)
+    /// Show what the API servers of these Kubernetes releases would answer: one (1.31) or a range (1.29..1.37)
     #[arg(long = "kube-versions", value_name = "RELEASES")]
     pub(super) releases: Option<Releases>,
 
-    /// How long all releases together may take; what was not asked then is undecided
+    /// Time limit for all releases together; whatever was not evaluated by then is undecided
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     pub(super) timeout: SignedDuration,
 }

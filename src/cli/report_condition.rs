@@ -27,61 +27,61 @@ Examples:
   admit report-condition --component mc --reason ForwardSuccessful --message 'all sent'
   admit report-condition --component uwl --reason ForwardFailure --state /tmp/uwl-failures
 
-What the transitions do not allow, and what the API server refuses, is skipped: exit code 0, and the output says so.
-ForwardFailure is written at the third failure in a row only, which takes a --state to count in.")]
+A reason that may not follow the current one, or that the API server refuses, is skipped: exit code 0, and the output says so. \
+ForwardFailure is written only at the third consecutive failure, which needs --state to count in.")]
 pub(super) struct ReportConditionArgs {
-    /// Which collector it is about
+    /// Metrics collector to report on
     #[arg(long, value_enum)]
     component: Component,
 
-    /// What it says of itself
+    /// Reason that the collector reports
     #[arg(long, value_name = "REASON")]
     reason: String,
 
-    /// The same for people
+    /// Message for humans that goes with the reason
     #[arg(long, value_name = "TEXT", default_value = "")]
     message: String,
 
-    /// File that counts failures in a row between calls [default: each failure is the first]
+    /// File to count consecutive failures in, across calls [default: each failure counts as the first]
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
 
-    /// Which names reasons and conditions have
+    /// Names to use for reasons and conditions
     #[arg(long, value_enum, default_value_t)]
     vocabulary: VocabularyName,
 
-    /// Namespace of the add-on
+    /// Namespace of the ObservabilityAddon
     #[arg(long, value_name = "NAMESPACE", default_value = SPOKE_NAMESPACE, value_parser = label)]
     namespace: String,
 
-    /// Name of the add-on
+    /// Name of the ObservabilityAddon
     #[arg(long, value_name = "NAME", default_value = NAME, value_parser = name)]
     name: String,
 
-    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    /// Kubeconfig that selects the cluster and the user [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Component {
-    /// The collector of the platform's metrics
+    /// Collector of platform metrics
     Mc,
-    /// The collector of user workloads' metrics
+    /// Collector of user workload metrics
     Uwl,
 }
 
 /// The vocabularies for conditions and reasons.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum VocabularyName {
-    /// Those of the design document
+    /// Names from the design document
     #[default]
     Seed,
-    /// Those of the operator that was released
+    /// Names that the released operator uses
     Shipped,
 }
 

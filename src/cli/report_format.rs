@@ -5,13 +5,13 @@ use clap::ValueEnum;
 /// The formats for people, for programs, and for tools that show findings beside source lines.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum ReportFormat {
-    /// For people
+    /// Text for humans
     #[default]
     Text,
-    /// One document
+    /// One JSON document
     Json,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Annotations of GitHub Actions
+    /// GitHub Actions annotations
     Github,
 }

@@ -27,15 +27,16 @@ use super::value_parsers::limit;
 /// Arguments of `admit states`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A change is allowed where an object that came to be under the rules makes it: -v and -o json show one. It is forbidden where rules that \
-look at this field and few others refuse all of their values. Else it is undecided: no object was found that makes it among \
-so many that were tried, which were made of the schema, the constants in rules, -f, and the objects of suites beside the policies. \
-It is always allowed where every rule that looks at it lets it through, whatever else the object has.
+A transition is allowed if an object that is reachable under the rules makes it: -v and -o json show one. It is forbidden if \
+rules that read this field and few others refuse all of their values. Otherwise it is undecided: none of the many objects \
+tried makes it, which were generated from the schema, the constants in rules, -f, and the objects of suites beside the \
+policies. It is always allowed if every rule that reads the field accepts it, whatever else the object contains.
 
-Without --field, every field is drawn whose few values some rule compares with what they were before. A field that may have any \
-text has the texts that rules name, and `other` for the rest. --state draws what is no single field: what an expression says of the \
-object. Where it reads few fields of few values, what follows is decided over all of their combinations. --expect compares with a Mermaid stateDiagram-v2, which may stand in \
-a Markdown file, or with the `states` of a suite, which admit test runs as well: each difference is named.
+Without --field, every field is drawn that has few values and that some rule compares with its old value. A field that may be \
+any string has the strings that rules name, and `other` for the rest. --state draws what is not a single field: the value of \
+an expression over the object. If it reads few fields with few values, the transitions are decided over all of their \
+combinations. --expect compares with a Mermaid stateDiagram-v2, which may be in a Markdown file, or with the `states` of a \
+suite, which admit test also runs: each difference is named.
 
 Examples:
   admit states --policies policies/datagather --policies deploy/crds
@@ -45,71 +46,72 @@ Examples:
   admit states --policies crd.yaml --field status.phase --expect phases.mmd
   admit states --policies crd.yaml --state 'ready=has(self.status) && self.status.ready'
 
-Exit codes: 0 everything is decided, and as expected, 1 something differs from --expect, 2 usage or unreadable input, \
-3 a policy or CRD does not compile, 4 internal error, 5 something is undecided")]
+Exit codes: 0 everything is decided, and as expected, 1 something differs from --expect, 2 usage or unreadable input, 3 a \
+policy or CRD does not compile, 4 internal error, 5 something is undecided")]
 pub(super) struct StatesArgs {
     /// Policies, bindings, CRDs and params: files or folders
     #[arg(long, value_name = "PATH", default_value = ".")]
     policies: Vec<PathBuf>,
 
-    /// Objects to start from: files, folders (`./...` too), `-` for standard input
+    /// Objects to start from: files, folders (also `./...`), `-` for standard input
     #[arg(short, long = "filename", value_name = "PATH")]
     filenames: Vec<PathBuf>,
 
-    /// The kind whose objects are drawn: DataGather, or DataGather.v1alpha1.insights.openshift.io [default: every kind]
+    /// Kind to draw: DataGather, or DataGather.v1alpha1.insights.openshift.io [default: every kind]
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 
-    /// The field that is drawn: `status.phase`, `status.conditions[type=Ready].status` [default: those that rules compare]
+    /// Field to draw: `status.phase`, `status.conditions[type=Ready].status` [default: those that rules compare]
     #[arg(long, value_name = "PATH")]
     field: Option<FieldPath>,
 
-    /// What is drawn instead of a field: an expression over `self` that comes to a text, true or false, with `NAME=` before it or none;
-    /// may be given several times
+    /// CEL expression over `self` to draw instead of a field; may be given several times
+    ///
+    /// It evaluates to a string or a bool, and `NAME=` before it names it.
     #[arg(long = "state", value_name = "EXPR", conflicts_with = "field")]
     states: Vec<String>,
 
-    /// An expression over `self`: only objects are meant for which it holds, from their creation on
+    /// Consider only objects for which this CEL expression over `self` is true, from their creation on
     #[arg(long = "where", value_name = "EXPR")]
     only: Option<String>,
 
-    /// A user to try where rules ask who it is; may be given several times
+    /// User to try where rules depend on the user; may be given several times
     #[arg(long = "as", value_name = "USER")]
     users: Vec<String>,
 
-    /// What is to be allowed: a Mermaid diagram, or a suite with `states`
+    /// File with the expected transitions: a Mermaid diagram, or a suite with `states`
     #[arg(long, value_name = "FILE")]
     expect: Option<PathBuf>,
 
-    /// How long to look for objects; what was not tried then is undecided
+    /// Time limit for finding objects; whatever was not tried by then is undecided
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
-    /// Show an object for every change that is allowed
+    /// Show an object for every allowed transition
     #[arg(short, long)]
     verbose: bool,
 
-    /// Let files of --policies have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the files of --policies
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 enum Format {
-    /// For people: what is allowed, by which rule the rest is forbidden
+    /// Text for humans: the allowed transitions, and the rules that forbid the others
     #[default]
     Text,
-    /// A Mermaid stateDiagram-v2
+    /// Mermaid stateDiagram-v2
     Mermaid,
-    /// A graph for Graphviz
+    /// Graphviz graph
     Dot,
-    /// A picture, for screens in light and dark colours
+    /// SVG picture, for light and dark colour schemes
     Svg,
-    /// One document
+    /// One JSON document
     Json,
 }
 

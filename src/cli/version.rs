@@ -16,7 +16,7 @@ Examples:
   admit version
   admit version -o json")]
 pub(super) struct VersionArgs {
-    /// How it is written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 }

@@ -27,30 +27,31 @@ Examples:
   admit wait-operators --payload manifests
   admit wait-operators --payload manifests --initializing --timeout 1h -o json
 
-A ClusterOperator is well when it is Available, not Degraded, and reports the versions that its manifest names. Those that are not,
-and why, are told when they change, and at the end: exit code 0 when all are well, 1 when the time is over before.")]
+A ClusterOperator is well if it is Available, not Degraded, and reports the versions that its manifest names. Those that are \
+not, and the reasons, are reported when they change, and at the end: exit code 0 if all are well, 1 if the time limit is \
+exceeded.")]
 pub(super) struct WaitOperatorsArgs {
     /// Folder of manifests that name the ClusterOperators
     #[arg(long, value_name = "DIR")]
     payload: PathBuf,
 
-    /// How long to wait
+    /// Time limit for waiting
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = duration)]
     timeout: SignedDuration,
 
-    /// The cluster is only being made: versions do not count, and being degraded is told but waited for no longer
+    /// Treat the cluster as being installed: ignore versions, and report Degraded operators without waiting for them
     #[arg(long)]
     initializing: bool,
 
-    /// How the end is told
+    /// Output format of the final result
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 
-    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    /// Kubeconfig that selects the cluster and the user [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 }

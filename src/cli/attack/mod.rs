@@ -30,14 +30,16 @@ use super::{Exit, conversion, load, whole};
 /// Arguments of `admit attack`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-From each request that a policy denies, neighbours are made that reach the same: the offending part in another place of its type \
-(siblings), or in another kind (workloads); the same change through a subresource, by another operation, in another version; a field \
-that is left out or empty to the same effect (absent); labels that the requester sets; errors under failurePolicy Ignore; namespaces \
-that bindings leave out, and params that are not there (bindings); and the same value written otherwise (spellings). A pair is shown \
-where all policies together admit the neighbour. Both requests were put to the engine; the least different pairs come first.
+For each request that a policy denies, requests with the same effect (neighbours) are made: the offending part in another \
+place of its type (siblings) or in another kind (workloads); the same change through a subresource, by another operation or in \
+another version; a field that is left out or empty to the same effect (absent); labels that the requester sets; errors under \
+failurePolicy Ignore; namespaces that bindings leave out, and params that do not exist (bindings); and the same value in \
+another notation (spellings). A pair is shown if all policies together admit the neighbour. The engine has evaluated both \
+requests; the pairs with the smallest difference come first.
 
-Denied requests come from the cases of suites (those among the files, and --suite), from -f, or are found. A policy of which none \
-is known is undecided, and so is one that nothing binds, unless --bind does. What is meant to get past is named in a suite: it is counted, and no finding.
+Denied requests come from the cases of suites (those among the files, and --suite), from -f, or are searched for. A policy \
+without a known denied request is undecided, and so is one without a binding, unless --bind is given. Bypasses that are \
+intended are listed in a suite: they are counted, and are no findings.
 
   accepted:
   - {policy: privileged, family: operations, path: UPDATE, reason: Pods do not change in this}
@@ -49,46 +51,46 @@ Examples:
   admit attack policies/ -o sarif > attack.sarif
   admit attack library/ --bind --ignore-unknown
 
-Exit codes: 0 nothing gets past, 1 something does, 2 usage or unreadable input, 3 a policy or CRD does not compile, \
-4 internal error, 5 something is undecided")]
+Exit codes: 0 no bypass found, 1 a bypass found, 2 usage or unreadable input, 3 a policy or CRD does not compile, 4 internal \
+error, 5 something is undecided")]
 pub(super) struct AttackArgs {
     /// Policies, bindings, params and suites: files or folders
     #[arg(value_name = "POLICIES", required = true)]
     policies: Vec<PathBuf>,
 
-    /// CRDs of the kinds that policies are about, and what else is in force: files or folders
+    /// CRDs of the kinds that the policies match, and other objects in force: files or folders
     #[arg(long, value_name = "PATH")]
     definitions: Vec<PathBuf>,
 
-    /// Suites with requests to start from, and with what is accepted
+    /// Suites with requests to start from, and with the accepted bypasses
     #[arg(long = "suite", value_name = "SUITE")]
     suites: Vec<PathBuf>,
 
-    /// Objects that are created: files, folders (`./...` too), `-` for standard input
+    /// Objects whose creation to start from: files, folders (also `./...`), `-` for standard input
     #[arg(short, long = "filename", value_name = "PATH")]
     filenames: Vec<PathBuf>,
 
-    /// Only this policy; may be given several times
+    /// Attack only the policy with this name; may be given several times
     #[arg(long = "policy", value_name = "NAME")]
     names: Vec<String>,
 
-    /// How long each policy may take; what was not tried then is undecided
+    /// Time limit for each policy; whatever was not tried by then is undecided
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
-    /// Write the pairs as a suite for `admit test`
+    /// Write the pairs of requests that were found as a suite for `admit test`
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
-    /// Attack policies that no binding names as if each had one that denies everywhere
+    /// Attack also policies without a binding, as if each had one that denies in all namespaces
     #[arg(long)]
     bind: bool,
 
-    /// Let the files have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the files
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: ReportFormat,
 }

@@ -38,28 +38,28 @@ use crate::telemetry::LogFormat;
     admit bench https://127.0.0.1:8443/validate --ca ca.crt -f review.json --rate 500 -d 30 -o json\n\n\
     Exit codes: 0 every request was answered, 1 some were not, 2 usage or unreadable input, 4 internal error")]
 pub(super) struct BenchArgs {
-    /// Where reviews are posted
+    /// URL of the endpoint that AdmissionReviews are posted to
     #[arg(value_name = "URL")]
     url: String,
 
-    /// An AdmissionReview to post [default: the creation of a Pod with three containers]
+    /// File with the AdmissionReview to post [default: creation of a Pod with three containers]
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
 
-    /// Requests in all
+    /// Total number of requests
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10_000, conflicts_with = "duration",
           value_parser = clap::value_parser!(u64).range(1..))]
     requests: u64,
 
-    /// Seconds to go on, in place of a count; what was due and is not started by then has failed
+    /// Run for this many seconds instead of a number of requests; requests that were due but not started by then count as failed
     #[arg(short, long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     duration: Option<u64>,
 
-    /// Connections, each with one request at a time
+    /// Number of connections, each with one request at a time
     #[arg(short, long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=4096))]
     concurrency: u16,
 
-    /// Requests a second over all connections [default: as fast as they are answered]
+    /// Requests per second, over all connections [default: as fast as they are answered]
     #[arg(long, value_name = "PER_SECOND", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
 
@@ -67,23 +67,23 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=60))]
     timeout: u64,
 
-    /// PEM file with the authority that the endpoint's certificate is checked against [default: the system's]
+    /// PEM file with the CA to verify the endpoint's certificate against [default: the system's CAs]
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
 
-    /// PEM file with a client certificate, for endpoints that ask for one
+    /// PEM file with a client certificate, for endpoints that request one
     #[arg(long, value_name = "FILE", requires = "client_key")]
     client_cert: Option<PathBuf>,
 
-    /// PEM file with the client certificate's key
+    /// PEM file with the client certificate's private key
     #[arg(long, value_name = "FILE", requires = "client_cert")]
     client_key: Option<PathBuf>,
 
-    /// Name that the certificate must be for [default: the host of the URL]
+    /// Host name that the server certificate must be valid for [default: the host of the URL]
     #[arg(long, value_name = "NAME")]
     server_name: Option<String>,
 
-    /// How the report is written
+    /// Output format of the report
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 }

@@ -11,26 +11,26 @@ use crate::cli::load;
 use crate::cli::process::Fault;
 use crate::cli::value_parsers::pair;
 
-/// The request that applies an object.
+/// The flags that describe the request with which objects are applied.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AskedArgs {
-    /// Where objects without a namespace go
+    /// Namespace of objects that name none
     #[arg(short, long, default_value = "default")]
     pub(super) namespace: String,
 
-    /// Labels of namespaces that no file tells of, as namespaceSelectors see them; may be given several times
+    /// Label, for namespaceSelectors, of every namespace that the files do not contain; may be given several times
     #[arg(long = "namespace-label", value_name = "KEY=VALUE", value_parser = pair)]
     namespace_labels: Vec<(String, String)>,
 
-    /// What is asked for [default: UPDATE of what is there before, CREATE of everything else]
+    /// Operation to request [default: UPDATE for objects with an old object, CREATE for all others]
     #[arg(long, value_enum, ignore_case = true)]
     operation: Option<Asked>,
 
-    /// Ask for a subresource of the objects, as kubectl would
+    /// Request this subresource of the objects, as kubectl would
     #[arg(long, value_enum)]
     subresource: Option<Part>,
 
-    /// Who applies
+    /// Name of the user who sends the requests
     #[arg(long = "as", visible_alias = "user", value_name = "USER", default_value = "admin")]
     user: String,
 
@@ -38,12 +38,12 @@ pub(in crate::cli) struct AskedArgs {
     #[arg(long = "as-group", visible_alias = "group", value_name = "GROUP")]
     groups: Vec<String>,
 
-    /// What the authorizer answers expressions: a list as suites have it under `authorizer` [default: by the roles and
-    /// bindings among the files]
+    /// File with the authorizer's answers to CEL expressions, a list as under `authorizer` in suites [default: answers follow the
+    /// roles and bindings among the files]
     #[arg(long, value_name = "FILE")]
     pub(super) authorizer: Option<PathBuf>,
 
-    /// What fields that no schema knows lead to
+    /// How to treat fields that are not in the schema
     #[arg(long, value_enum, default_value_t)]
     validate: Validate,
 }
@@ -62,17 +62,17 @@ enum Asked {
 /// The part of an object that a request is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 enum Part {
-    /// A change of the status, which leaves all else as it is there before
+    /// Update the status, and leave everything else as in the old object
     Status,
-    /// Another number of replicas than there is before
+    /// Update the number of replicas of the old object
     Scale,
-    /// The eviction of pods
+    /// Evict pods
     Eviction,
-    /// A command in the first container of pods
+    /// Execute a command in the first container of pods
     Exec,
-    /// The streams of the first container of pods
+    /// Attach to the streams of the first container of pods
     Attach,
-    /// A way to the ports of pods
+    /// Forward ports of pods
     #[value(name = "portforward")]
     PortForward,
 }

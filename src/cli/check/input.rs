@@ -24,15 +24,15 @@ use crate::cli::{Exit, conversion, load};
 /// The arguments that name manifests and what they are applied to.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct InputArgs {
-    /// Manifests to apply: files, folders (`./...` too), `-` for standard input
+    /// Manifests to apply: files, folders (also `./...`), `-` for standard input
     #[arg(short, long = "filename", value_name = "PATH")]
     pub(in crate::cli) filenames: Vec<PathBuf>,
 
-    /// The objects that are there before: files, folders, or `-`
+    /// Old objects, as stored before the request: files, folders, or `-` for standard input
     #[arg(long, value_name = "PATH")]
     old: Vec<PathBuf>,
 
-    /// The objects that are there before: the same paths at a git revision
+    /// Read the old objects from the same paths at this git revision
     #[arg(long, value_name = "REV", conflicts_with = "old")]
     old_git: Option<String>,
 
@@ -43,7 +43,7 @@ pub(in crate::cli) struct InputArgs {
     #[command(flatten)]
     asked: AskedArgs,
 
-    /// Let files of --policies have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the files of --policies
     #[arg(long)]
     ignore_unknown: bool,
 

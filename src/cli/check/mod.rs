@@ -31,19 +31,19 @@ use super::render::{self, Palette};
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("input").args(["filenames", "kubeconfig"]).required(true))]
 #[command(after_help = "\
-Objects are paired with old ones by kind, namespace and name: one with an old one is updated, transition rules and \
-ratcheting included; one that equals its old one is not sent at all; all others are created. An old object from a \
-server, as `kubectl get -o yaml` writes it, keeps what manifests do not speak of, as kubectl applies them. \
+Objects are paired with old ones by kind, namespace and name: an object with an old one is updated, transition rules \
+and ratcheting included; one that equals its old one is not sent at all; all others are created. An old object from a \
+server, as `kubectl get -o yaml` writes it, keeps the fields that the manifest does not set, as with kubectl apply. \
 Definitions, policies, Namespaces and params among the manifests are in force. Objects of built-in kinds are read \
-strictly and get the defaults that a server gives them; of its own checks of them, those that are known are made. -v \
-names the objects of kinds that nothing is known of, which are taken as written. A schema, rule or policy speaks with \
-kube-apiserver's words.
+strictly and get the server's defaults; of the server's own validation, the part that is implemented runs. -v names \
+the objects whose kinds are unknown, which are taken as written. Messages of schemas, rules and policies are \
+kube-apiserver's.
 
-Of objects of built-in kinds its admission plugins decide, too, by what is among the manifests and policies: PodSecurity \
-by the labels of Namespaces, LimitRanger, ResourceQuota, ServiceAccount, Priority, RuntimeClass and the default classes by \
-their objects. A quota is charged with one object after the other, beside what --old has or its status says. A class or \
-an account that an object names and no file has is taken as being there; -v names it. What controllers make of \
-Deployments and the like is not known. Nothing is asked of plugins with --kubeconfig.
+kube-apiserver's admission plugins also decide about objects of built-in kinds, by the manifests and policies: \
+PodSecurity by the labels of Namespaces, LimitRanger, ResourceQuota, ServiceAccount, Priority, RuntimeClass and the \
+default classes by their objects. A quota is charged with one object after the other, in addition to what --old \
+contains or its status says. A class or an account that an object names and no file contains is assumed to exist; -v \
+names it. What controllers create for Deployments and the like is not known. With --kubeconfig, no plugins run.
 
 Examples:
   admit check -f manifests/ --policies policies/
@@ -65,32 +65,34 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Instead of manifests, the objects of a live cluster that the policies and definitions speak of, as if each were
-    /// created as it stands; nothing is written there
+    /// Check the objects of the cluster of this kubeconfig instead of manifests
+    ///
+    /// The objects that the policies and definitions match are read, and each is checked as if it were created as it is stored.
+    /// Nothing is written to the cluster.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["old", "old_git", "subresource", "releases",
         "enable_admission_plugins", "disable_admission_plugins", "admission_control_config_file"])]
     kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig to use [default: its current one]
+    /// Context of the kubeconfig to use [default: its current context]
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
 
-    /// Let through what PolicyExceptions and ClusterPolicyExceptions of the cluster name, as a webhook with this flag does
+    /// Apply the cluster's PolicyExceptions and ClusterPolicyExceptions, as a webhook with this flag does: admit what they name
     #[arg(long, requires = "kubeconfig")]
     cluster_exceptions: bool,
 
     #[command(flatten)]
     releases: ReleaseArgs,
 
-    /// Name every policy and rule that looked at an object
+    /// Name every policy and rule that was evaluated for an object
     #[arg(short, long)]
     verbose: bool,
 
-    /// Print only what is refused; all else is counted
+    /// Print only refused objects; all others are only counted
     #[arg(long)]
     only_denied: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
 }

@@ -56,8 +56,9 @@ const MOST_TOLD: usize = 100;
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Demo")]
 pub(super) struct DemoArgs {
-    /// Make ClusterOperators, an add-on with two collectors and, where PostgreSQL is installed, a pipeline go through their states, to be
-    /// watched; one step every SECONDS [default: 5]
+    /// Demonstrate the controllers: move sample objects through their states, one step every SECONDS [default: 5]
+    ///
+    /// The objects are ClusterOperators, an add-on with two collectors and, if PostgreSQL is installed, a pipeline.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "5",
         value_parser = clap::value_parser!(u16).range(1..=3600))]
     demo: Option<u16>,

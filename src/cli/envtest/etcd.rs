@@ -26,29 +26,37 @@ use crate::telemetry::LogFormat;
 
 const PROGRAM: Program = Program {
     name: "etcd",
-    about: "admit in the place of etcd, for test harnesses: keeps the objects of this program's kube-apiserver",
+    about: "admit in place of etcd, for test harnesses: stores the objects of admit's kube-apiserver",
     version: env!("CARGO_PKG_VERSION"),
     flags: &[
-        Flag { name: "name", value: "NAME", help: "Name of the one member" },
-        Flag { name: "data-dir", value: "DIR", help: "Folder of the objects [default: NAME.etcd]" },
+        Flag { name: "name", value: "NAME", help: "Name of the only member" },
+        Flag { name: "data-dir", value: "DIR", help: "Folder to store the objects in [default: NAME.etcd]" },
         Flag {
             name: "wal-dir",
             value: "DIR",
-            help: "Made where it is missing, and left empty: changes are in the data directory",
+            help: "Folder that is created if missing, and left empty: the log is in the data directory",
         },
         Flag {
             name: "listen-client-urls",
             value: "URLS",
-            help: "Where it answers, on this machine alone; 0.0.0.0 means 127.0.0.1 [default: http://localhost:2379]",
+            help: "URLs to listen on, on this machine only; 0.0.0.0 means 127.0.0.1 [default: http://localhost:2379]",
         },
-        Flag { name: "advertise-client-urls", value: "URLS", help: "Checked: no other member is told" },
+        Flag {
+            name: "advertise-client-urls",
+            value: "URLS",
+            help: "Checked but not used: there are no other members to announce them to",
+        },
         Flag {
             name: "listen-peer-urls",
             value: "URLS",
-            help: "Checked: nothing listens there, there are no peers",
+            help: "Checked but not used: nothing listens there, as there are no peers",
         },
-        Flag { name: "initial-advertise-peer-urls", value: "URLS", help: "Checked: there are no peers" },
-        Flag { name: "initial-cluster", value: "MEMBERS", help: "Has to be one member" },
+        Flag {
+            name: "initial-advertise-peer-urls",
+            value: "URLS",
+            help: "Checked but not used: there are no peers",
+        },
+        Flag { name: "initial-cluster", value: "MEMBERS", help: "Must be a single member" },
         Flag { name: "unsafe-no-fsync", value: "", help: "Do not force changes to the disk" },
     ],
     not_built: &[

@@ -33,18 +33,20 @@ use super::render;
 /// Arguments of `admit envtest`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The folder has `etcd` and `kube-apiserver`, which are this program, and `kubectl` if there is one on the PATH. As
-kube-apiserver alone does, it collects no garbage and ends no namespaces unless it is told to.
+The folder contains `etcd` and `kube-apiserver`, which are this program, and `kubectl` if there is one on the PATH. \
+Like kube-apiserver alone, it does not collect garbage or finish the deletion of namespaces unless --controllers \
+enables that.
 
 Examples:
   admit envtest
   admit envtest --controllers namespace,garbage-collector,serviceaccount")]
 pub(super) struct EnvtestArgs {
-    /// Controllers of kube-controller-manager that the API server runs itself, by their names there; `*` for all that it has
+    /// Controllers of kube-controller-manager, by their names there, that the API server runs itself; `*` for all that are
+    /// implemented
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     controllers: Vec<String>,
 
-    /// Folder to put the links into, for its owner alone [default: one in the user's cache]
+    /// Folder to create the links in, accessible to its owner only [default: one in the user's cache folder]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }

@@ -32,17 +32,17 @@ pub(super) struct GenerateArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// The ValidatingWebhookConfiguration that sends what the policies match to the webhook
+    /// Print the ValidatingWebhookConfiguration that sends the requests that the policies match to the webhook
     #[command(after_help = "Example:\n  admit generate webhook --policies policies | kubectl apply -f -")]
     Webhook(WebhookArgs),
-    /// A folder for `kubectl apply -k`, and in it a Helm chart
+    /// Write a folder for `kubectl apply -k`, which also contains a Helm chart
     #[command(after_help = Settings::help() + "\nExample:\n  \
         admit generate manifests --out deploy --set image=registry.example.com/admit:0.1.0\n  kubectl apply -k deploy")]
     Manifests(ManifestsArgs),
-    /// The CustomResourceDefinitions that the shipped policies guard
+    /// Print the CustomResourceDefinitions of the kinds that the shipped policies validate
     #[command(after_help = "Example:\n  admit generate crds | kubectl apply -f -")]
     Crds,
-    /// The service accounts and their rights, among them those to watch the params of the policies
+    /// Print the service accounts and their RBAC rules, including those to watch the params of the policies
     #[command(
         after_help = "Example:\n  admit generate rbac --policies policies --set certificates=self-managed | kubectl apply -f -"
     )]
@@ -51,11 +51,11 @@ enum What {
 
 #[derive(Debug, Args)]
 struct NamespaceArgs {
-    /// Namespace of everything that has one
+    /// Namespace of all namespaced objects
     #[arg(long, default_value = "admit-system")]
     namespace: String,
 
-    /// What to make otherwise than by default; `admit generate manifests --help` lists the settings
+    /// Change a setting from its default; `admit generate manifests --help` lists the settings
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
 }
@@ -80,22 +80,22 @@ struct WebhookArgs {
     #[arg(long, default_value = "admit")]
     service: String,
 
-    /// Namespace of that Service; what happens there is not sent to the webhook
+    /// Namespace of that Service; requests in it are not sent to the webhook
     #[arg(long, default_value = "admit-system")]
     namespace: String,
 }
 
 #[derive(Debug, Args)]
 struct ManifestsArgs {
-    /// Folder with policies, bindings and params; kustomize's list of them is written there
+    /// Folder with policies, bindings and params; a kustomization that lists them is written there
     #[arg(long, value_name = "DIR", default_value = "policies")]
     policies: PathBuf,
 
-    /// Folder for the manifests
+    /// Folder to write the manifests to
     #[arg(long, value_name = "DIR", default_value = "deploy")]
     out: PathBuf,
 
-    /// Write nothing; exit with 1 and name the files that differ from what would be written
+    /// Write nothing; name the files that differ from what would be written, and exit with 1 if there are any
     #[arg(long)]
     check: bool,
 

@@ -47,78 +47,81 @@ const ROWS: &[Row] = &[
         default: "2",
         choices: &[],
         check: Check::Count,
-        doc: "Replicas of the webhook, and of the controllers (of which one works at a time).",
+        doc: "Number of replicas of the webhook, and of the controllers (of which one is active at a time).",
     },
     Row {
         name: "certificates",
         default: "secret",
         choices: &["secret", "self-managed", "cert-manager"],
         check: Check::Choice,
-        doc: "Where the serving certificate comes from: `secret`, a Secret `admit-tls` that you make \
-              (`admit certs`), `self-managed` by the webhook, or `cert-manager`. certs/README.md compares them.",
+        doc: "Where the serving certificate comes from: `secret`, a Secret `admit-tls` that you create (`admit certs`), \
+              `self-managed` by the webhook, or `cert-manager`. certs/README.md compares them.",
     },
     Row {
         name: "watchCluster",
         default: "true",
         choices: &["true", "false"],
         check: Check::Choice,
-        doc: "Whether the webhook watches the namespaces of its cluster and the params that no file holds. With `false` \
-              it needs no rights, and policies that ask for either refuse what they match; `self-managed` \
-              certificates need `true`.",
+        doc: "Whether the webhook watches the namespaces of its cluster and the params that no file contains. With `false` it \
+              needs no RBAC rules, and policies that need either refuse what they match; `self-managed` certificates need \
+              `true`.",
     },
     Row {
         name: "clusterExceptions",
         default: "false",
         choices: &["false", "true"],
         check: Check::Choice,
-        doc: "Whether the webhook lets through what PolicyExceptions and ClusterPolicyExceptions of its cluster name. Who may make \
-              them may pass policies by: look through your roles before, those with `*` among them. Needs `watchCluster=true`.",
+        doc: "Whether the webhook applies the PolicyExceptions and ClusterPolicyExceptions of its cluster and admits what they \
+              name. Whoever may create them can bypass policies: review your roles first, including those with `*`. Needs \
+              `watchCluster=true`.",
     },
     Row {
         name: "failurePolicy",
         default: "Fail",
         choices: &["Fail", "Ignore"],
         check: Check::Choice,
-        doc: "What becomes of requests while no replica answers: `Fail` refuses them, `Ignore` lets them through.",
+        doc: "How requests are treated while no replica answers: `Fail` refuses them, `Ignore` admits them.",
     },
     Row {
         name: "callers",
         default: "anyone",
         choices: &["anyone", "client-certificate"],
         check: Check::Choice,
-        doc: "Whom the webhook answers: `anyone` who reaches its port, or with `client-certificate` only the API server, by the \
-              certificate that it shows. Its authority is `ca.crt` of a ConfigMap `admit-client-ca` that you make, its common \
-              name `clientSubject`. deploy/README.md tells how an API server is given one, and what an open port means.",
+        doc: "Which clients the webhook answers: `anyone` who reaches its port, or with `client-certificate` only the API \
+              server, by its client certificate. The CA for it is `ca.crt` of a ConfigMap `admit-client-ca` that you create, \
+              its common name is `clientSubject`. deploy/README.md describes how to give an API server a certificate, and what \
+              an open port means.",
     },
     Row {
         name: "clientSubject",
         default: "kube-apiserver",
         choices: &[],
         check: Check::Text,
-        doc: "Common name of the client certificate that the API server shows to webhooks.",
+        doc: "Common name of the client certificate that the API server presents to webhooks.",
     },
     Row {
         name: "apiServers",
         default: ANY,
         choices: &[],
         check: Check::Networks,
-        doc: "Networks that the API servers call from, with commas between them (10.0.0.4/32,10.0.0.5/32): nobody else is let in, \
-              but for Pods of namespaces that are labelled `admit.dev/api-server: enabled`. With `any`, everyone is.",
+        doc: "Networks that the API servers call from, separated by commas (10.0.0.4/32,10.0.0.5/32): all other callers are \
+              blocked, except Pods of namespaces with the label `admit.dev/api-server: enabled`. With `any`, nobody is \
+              blocked.",
     },
     Row {
         name: "runner",
         default: "in-process",
         choices: &["in-process", "job"],
         check: Check::Choice,
-        doc: "What runs a DataGather: the controllers `in-process`, or a `job` of its own, whose account `gather` alone may read the \
-              cluster.",
+        doc: "Where a DataGather runs: `in-process` in the controllers, or in a `job` of its own, so that only its service \
+              account `gather` may read the cluster.",
     },
     Row {
         name: "monitoring",
         default: "false",
         choices: &["false", "true"],
         check: Check::Choice,
-        doc: "Whether a ServiceMonitor and a Grafana dashboard are made; needs the Prometheus operator's definitions.",
+        doc: "Whether to create a ServiceMonitor and a Grafana dashboard; needs the CRDs of the Prometheus operator.",
     },
 ];
 

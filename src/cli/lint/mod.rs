@@ -30,20 +30,21 @@ const WARNINGS: &str = "warnings";
 /// Arguments of `admit lint`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Errors are what kube-apiserver would refuse, in its words. Warnings are what it would take and that does nothing, or \
-not what it seems to: unused variables and params, rules whose answer no object changes, expressions in `message`, \
-bindings and policies that miss each other; and what it would write into a policy's status: expressions that do not fit \
-the types of the objects, built-in kinds and those of CRDs among the files. Kinds whose types are not known are told \
-with -v. For rules of CRDs the estimated cost is told, with the fields whose missing maxItems, maxLength or \
-maxProperties causes it.
+Errors are what kube-apiserver would refuse, with its messages. Warnings are what it would accept although it has no \
+effect, or not the intended one: unused variables and params, rules whose result is the same for all objects, \
+expressions in `message`, bindings and policies that do not fit together; and what it would write into a policy's \
+status: expressions that do not fit the types of the objects, of built-in kinds and of CRDs among the files. Kinds \
+whose types are not known are listed with -v. For rules of CRDs the estimated cost is reported, with the fields whose \
+missing maxItems, maxLength or maxProperties causes it.
 
-Warnings alone are no failure, unless --deny says so. They are silenced by code: for all files with --allow, for one by a \
-comment `# admit:allow-file CODE` in it, at their place by `# admit:allow CODE` at the end of the line or in a line above. \
---kube-versions asks what the API servers of several releases would refuse, find too costly, drop or not check, and tells \
-for each file which take it; what is taken by all is asked of 1.36 alone otherwise.
+Warnings alone are no failure, unless --deny says so. They are silenced by code: for all files with --allow, for one \
+file by a comment `# admit:allow-file CODE` in it, at one place by `# admit:allow CODE` at the end of the line or in a \
+line above. --kube-versions checks what the API servers of several releases would refuse, find too costly, drop or not \
+check, and lists for each file the releases that accept it; all other checks follow release 1.36.
 
-Folders may be those of a whole repository. What is no manifest, and patches that a kustomization names, are passed over and told as \
-notes; templates of charts and what cannot be read as warnings. Of documents of one name each is looked at as if it were alone.
+Folders may contain a whole repository. Files that are not manifests, and patches that a kustomization names, are \
+skipped and reported as notes; templates of charts and unreadable files are reported as warnings. Documents with the \
+same name are each checked as if they were alone.
 
 Examples:
   admit lint policies/
@@ -54,34 +55,35 @@ Examples:
   admit lint --ignore-unknown .
   admit lint --kube-versions 1.29..1.37 crds/
 
-Exit codes: 0 nothing that is denied, 1 something that --deny names, 2 usage or unreadable input, 3 errors: something would be refused, \
-4 internal error")]
+Exit codes: 0 no denied findings, 1 findings that --deny names, 2 usage or unreadable input, 3 errors: something would \
+be refused, 4 internal error")]
 pub(super) struct LintArgs {
-    /// Policies, bindings, CRDs and params: files or folders (`./...` and `-` for standard input are understood)
+    /// Policies, bindings, CRDs and params: files or folders (also `./...`), `-` for standard input
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
 
-    /// Tell the cost of every rule, not only of those that reach a hundredth of a limit, and which expressions were not
-    /// type-checked
+    /// Report the cost of every rule, and which expressions were not type-checked
+    ///
+    /// Without it, only costs that reach a hundredth of a limit are reported.
     #[arg(short, long)]
     verbose: bool,
 
-    /// Pass over objects of kinds that no policy uses, as all manifests of an application have them
+    /// Skip objects of kinds that no policy uses, such as an application's other manifests
     #[arg(long)]
     ignore_unknown: bool,
 
     #[command(flatten)]
     releases: ReleaseArgs,
 
-    /// What leads to exit code 1: `warnings`, or findings of a code; may be given several times
+    /// Findings that lead to exit code 1: all `warnings`, or those with a code; may be given several times
     #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(std::iter::once(WARNINGS).chain(codes())))]
     deny: Vec<String>,
 
-    /// Silence findings of a code; may be given several times
+    /// Silence findings with this code; may be given several times
     #[arg(long, value_name = "CODE", value_parser = PossibleValuesParser::new(codes()))]
     allow: Vec<String>,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: ReportFormat,
 }

@@ -39,27 +39,27 @@ pub struct LspOptions {
 /// Arguments of `admit lsp`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Speaks the Language Server Protocol over standard input and output; an editor starts it (editors/ has configurations for VS Code, \
-Neovim and Helix). Of files it tells what `admit lint` tells, where it stands, and what is wrong with suites; of expressions the \
-types, the documentation with the first Kubernetes release, and what a rule is estimated to cost and why. It completes fields, \
-functions, names and values, also while the text is broken, finds definitions, renames variables of policies, \
-and writes the name that was meant where a mistake suggests one. It lists what files consist of: documents, rules, variables, cases. Each case of a suite can be run as it is saved; the values of \
-expressions are then shown beside their lines.
+Speaks the Language Server Protocol over standard input and output; an editor starts it (editors/ has configurations for VS \
+Code, Neovim and Helix). For files it reports the findings of `admit lint` at their places, and mistakes in suites; for \
+expressions the types, the documentation with the first Kubernetes release, and the estimated cost of a rule and its causes. \
+It completes fields, functions, names and values, even while the text does not parse, finds definitions, renames variables of \
+policies, and offers a fix if a mistake suggests the intended name. It lists the contents of files: documents, rules, \
+variables, cases. Each case of a suite can be run as it is saved; the values of expressions are then shown beside their lines.
 
-Policies and definitions in the folders that the editor has open are known: up to 2,000 files, or 64 MiB of them; the editor is \
-told where there are more. A document of more than 16 MiB is not looked at, which is told, too.
+Policies and definitions in the folders that the editor has open are loaded: up to 2,000 files, or 64 MiB of them; the editor \
+is notified if there are more. A document of more than 16 MiB is not checked, which is also reported.
 
 Examples:
   admit lsp
   admit lsp --ignore-unknown
 
-Exit codes: 0 the editor ended it, 1 the editor went away without a word, 2 usage, 4 internal error")]
+Exit codes: 0 the editor shut it down, 1 the editor disconnected without shutting it down, 2 usage, 4 internal error")]
 pub(super) struct LspArgs {
-    /// Let files have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the files
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// As other servers are started; there is no other way
+    /// Communicate over standard input and output; accepted for compatibility: there is no other way
     #[arg(long, hide = true)]
     stdio: bool,
 }

@@ -21,7 +21,7 @@ const MAX_CA: u64 = 64 * 1024;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Must-gathers")]
 pub(in crate::cli) struct MustGatherArgs {
-    /// Image of this program, for the containers of must-gather Jobs
+    /// Image of admit for the containers of must-gather Jobs
     #[arg(
         long,
         value_name = "IMAGE",
@@ -31,27 +31,27 @@ pub(in crate::cli) struct MustGatherArgs {
     )]
     operator_image: String,
 
-    /// Image that gathers, by its /usr/bin/gather [default: this program does]
+    /// Image whose /usr/bin/gather collects the data [default: admit collects it]
     #[arg(long, value_name = "IMAGE", env = "DEFAULT_MUST_GATHER_IMAGE", hide_env_values = true)]
     must_gather_image: Option<String>,
 
-    /// Namespace of all must-gather Jobs, with copies of the Secrets [default: that of each MustGather]
+    /// Namespace for all must-gather Jobs, and for copies of the Secrets they need [default: that of each MustGather]
     #[arg(long, value_name = "NAMESPACE", value_parser = label)]
     job_namespace: Option<String>,
 
-    /// File of host keys of SFTP servers, for Secrets that have no key `known_hosts`
+    /// File with the host keys of SFTP servers, for Secrets without the key `known_hosts`
     #[arg(long, value_name = "FILE")]
     sftp_known_hosts: Option<PathBuf>,
 
-    /// Accept whatever host key an SFTP server shows: whoever answers for it gets the password
+    /// Accept any host key of an SFTP server. Insecure: whoever answers in its place gets the password
     #[arg(long)]
     sftp_accept_any_host_key: bool,
 
-    /// ConfigMap with ca-bundle.crt in the namespace of a Job: authorities to trust for proxies under TLS
+    /// Name of the ConfigMap, in the namespace of a Job, whose ca-bundle.crt has the CAs to trust for proxies over TLS
     #[arg(long, value_name = "NAME", value_parser = name)]
     trusted_ca: Option<String>,
 
-    /// Begin to gather without a look whether the SFTP server lets in
+    /// Start to gather without checking first that the SFTP server accepts the login
     #[arg(long)]
     no_preflight: bool,
 }

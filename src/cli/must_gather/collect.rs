@@ -20,28 +20,28 @@ use crate::telemetry::LogFormat;
 /// Arguments of `admit must-gather`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Secrets are collected without what they hold. Custom resources and ConfigMaps are collected whole.
+Secrets are collected without their data. Custom resources and ConfigMaps are collected whole.
 
 Example:
   admit must-gather --output ./must-gather --since 2h")]
 pub(in crate::cli) struct CollectArgs {
-    /// Folder to fill
+    /// Folder to write the collected data to
     #[arg(long, value_name = "DIR", default_value = "must-gather")]
     output: PathBuf,
 
-    /// Name of the folder below it, as must-gathers of several images lie beside each other
+    /// Name of the subfolder for the data, so that must-gathers of several images can share the output folder
     #[arg(long, value_name = "NAME", default_value = "admit", value_parser = folder)]
     name: String,
 
-    /// Collect audit logs as well, of the nodes that serve the API
+    /// Also collect the audit logs of the nodes that serve the API
     #[arg(long)]
     audit: bool,
 
-    /// Of logs only what is newer than so long ago, for example 2h or 30m
+    /// Collect only log lines newer than this duration, for example 2h or 30m
     #[arg(long, value_name = "DURATION", env = "MUST_GATHER_SINCE", value_parser = duration, hide_env_values = true)]
     since: Option<SignedDuration>,
 
-    /// Of logs only what is newer than this time, for example 2026-01-02T03:04:05Z
+    /// Collect only log lines newer than this time, for example 2026-01-02T03:04:05Z
     #[arg(
         long,
         value_name = "TIME",
@@ -52,11 +52,11 @@ pub(in crate::cli) struct CollectArgs {
     )]
     since_time: Option<Timestamp>,
 
-    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    /// Kubeconfig that selects the cluster and the user [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 }

@@ -30,12 +30,12 @@ const PART: &str = ".part";
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Obfuscation")]
 pub(in crate::cli) struct RuleArgs {
-    /// Rules of what is replaced and left out, as must-gather-clean reads them [default: the variable `obfuscation_rules`; else
-    /// addresses and domains are replaced by labels, Secrets and ConfigMaps left out]
+    /// File with rules, in the format of must-gather-clean, on what to replace and leave out [default: the variable
+    /// `obfuscation_rules`; else addresses and domains are replaced by labels, Secrets and ConfigMaps left out]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
 
-    /// Domain of the cluster, for rules that name none; repeatable
+    /// Domain of the cluster to obfuscate, for rules that name none; repeatable
     #[arg(
         long,
         value_name = "NAME",
@@ -74,7 +74,7 @@ impl RuleArgs {
 /// Arguments of `admit obfuscate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What was done is told in obfuscation.log of the new folder, without what was replaced. The folder that is read stays as it is.
+The new folder's obfuscation.log reports what was done, without the replaced values. The input folder is not changed.
 
 Example:
   admit obfuscate --input must-gather --output to-show --domain corp.example")]
@@ -89,26 +89,26 @@ pub(in crate::cli) struct ObfuscateArgs {
     )]
     input: PathBuf,
 
-    /// Folder to make, which must not be there yet
+    /// Folder to create for the copy; it must not exist yet
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
 
     #[command(flatten)]
     rules: RuleArgs,
 
-    /// File to write the originals to, each with what stands for it: for nobody who gets the folder
+    /// File to write each original value and its replacement to; keep it from those who get the folder
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
 
-    /// Folder in which `admit run-gather` marks its end, which is waited for [default: nothing is waited for]
+    /// Folder in which `admit run-gather` marks its end; wait for that mark before starting [default: do not wait]
     #[arg(long, value_name = "DIR", env = "must_gather_state", hide_env_values = true)]
     wait_for: Option<PathBuf>,
 
-    /// File that is told the outcome in one line, as a container's termination message
+    /// File to write the outcome to, in one line, such as a container's termination message file
     #[arg(long, value_name = "FILE", env = "message_file", hide_env_values = true)]
     message_file: Option<PathBuf>,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 }

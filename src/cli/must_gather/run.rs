@@ -17,7 +17,7 @@ use crate::telemetry::LogFormat;
 /// Arguments of `admit run-gather`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct RunArgs {
-    /// Copy this program to FILE, and do nothing else
+    /// Copy this program to FILE and do nothing else
     #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "state", "timeout", "command"])]
     copy_to: Option<PathBuf>,
 
@@ -25,19 +25,19 @@ pub(in crate::cli) struct RunArgs {
     #[arg(long, value_name = "DIR", default_value = "/must-gather")]
     output: PathBuf,
 
-    /// Folder in which the end is marked
+    /// Folder in which the end of the command is marked
     #[arg(long, value_name = "DIR", default_value = "/run/must-gather")]
     state: PathBuf,
 
-    /// Seconds that the command may take; 0 for as long as it takes
+    /// Time limit for the command in seconds; 0 for none
     #[arg(long, value_name = "SECONDS", default_value_t = 0)]
     timeout: u64,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 
-    /// The command and its arguments
+    /// Command to run, and its arguments
     #[arg(value_name = "COMMAND", last = true, required_unless_present = "copy_to")]
     command: Vec<String>,
 }

@@ -40,13 +40,13 @@ const PREFIX: &str = "FILENAME_PREFIX";
 The password comes from the variable `password` or from a file, host keys from a file or from the variable `known_hosts`;
 proxies from https_proxy, http_proxy and no_proxy.
 
-Ends with 0 once the archive was sent, 1 where the gathering failed and nothing is sent, 2 for what has to be mended first,
-4 for a server that was not reached or did not take it.
+Exit codes: 0 the archive was sent, 1 the gathering failed and nothing is sent, 2 something has to be corrected first, 4 the \
+server was not reached or did not accept the archive.
 
 Example:
   admit upload --output must-gather --work . --case 0412 --username eve --known-hosts hosts")]
 pub(in crate::cli) struct UploadArgs {
-    /// Folder to send
+    /// Folder to upload
     #[arg(
         long,
         value_name = "DIR",
@@ -56,7 +56,7 @@ pub(in crate::cli) struct UploadArgs {
     )]
     output: PathBuf,
 
-    /// Folder for the archive until it is sent
+    /// Folder to store the archive in until it is sent
     #[arg(
         long,
         value_name = "DIR",
@@ -66,15 +66,15 @@ pub(in crate::cli) struct UploadArgs {
     )]
     work: PathBuf,
 
-    /// Folder in which `admit run-gather` marks its end, which is waited for [default: nothing is waited for]
+    /// Folder in which `admit run-gather` marks its end; wait for that mark before starting [default: do not wait]
     #[arg(long, value_name = "DIR", env = "must_gather_state", hide_env_values = true)]
     wait_for: Option<PathBuf>,
 
-    /// Support case, which the name on the server begins with
+    /// Id of the support case; the archive's name on the server begins with it
     #[arg(long, value_name = "ID", env = "caseid", hide_env_values = true)]
     case: String,
 
-    /// SFTP server: a name or an address, with `:port` where it is not 22
+    /// SFTP server: a host name or address, with `:port` unless it is 22
     #[arg(
         long,
         value_name = "HOST",
@@ -84,42 +84,42 @@ pub(in crate::cli) struct UploadArgs {
     )]
     host: String,
 
-    /// Who logs in
+    /// User name for the login
     #[arg(long, value_name = "NAME", env = "username", hide_env_values = true)]
     username: String,
 
-    /// File that holds the password [default: the variable `password`]
+    /// File with the password [default: the environment variable `password`]
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 
-    /// Put the archive into the folder of the user, as accounts of the house have it
+    /// Upload into the folder named after the user, as internal accounts require
     #[arg(long, env = "internal_user", hide_env_values = true)]
     internal_user: bool,
 
-    /// File of host keys, as ssh reads it [default: the variable `known_hosts`]
+    /// File with host keys, in ssh's known_hosts format [default: the environment variable `known_hosts`]
     #[arg(long, value_name = "FILE", env = "known_hosts_file", hide_env_values = true)]
     known_hosts: Option<PathBuf>,
 
-    /// Accept whatever host key is shown: whoever answers for the host gets the password
+    /// Accept any host key. Insecure: whoever answers in the host's place gets the password
     #[arg(long, env = "accept_any_host_key", hide_env_values = true)]
     accept_any_host_key: bool,
 
-    /// PEM file of authorities to trust for a proxy under TLS, besides the system's
+    /// PEM file with CAs to trust for a proxy over TLS, in addition to the system's
     #[arg(long, value_name = "FILE", env = "proxy_ca", hide_env_values = true)]
     proxy_ca: Option<PathBuf>,
 
-    /// Hide what rules say, or else addresses, domains, Secrets and ConfigMaps
+    /// Obfuscate what the rules say or, without rules, addresses, domains, Secrets and ConfigMaps
     #[arg(long, env = "obfuscate", hide_env_values = true)]
     obfuscate: bool,
 
     #[command(flatten)]
     rules: RuleArgs,
 
-    /// File that is told the outcome in one line, as a container's termination message
+    /// File to write the outcome to, in one line, such as a container's termination message file
     #[arg(long, value_name = "FILE", env = "message_file", hide_env_values = true)]
     message_file: Option<PathBuf>,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 }

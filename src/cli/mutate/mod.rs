@@ -30,15 +30,15 @@ use super::{Exit, load};
 /// Arguments of `admit mutate`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every policy, binding and definition that cases are about is changed, one small thing at a time: a comparison, `&&` and `||`, a \
-negation, a clause or `has()` left out, a number one more or less, `all` and `exists`, an operation, a resource, a demand of a \
-selector or an action left out. So are expressions that make messages, audit annotations or changes of objects, which are left out \
-as a whole, too. A case that is then judged otherwise than it expects has seen the change. Messages that are written out are not \
-changed. What no case is about is not changed either: `admit test --require-tests` tells of it.
+Every policy, binding and definition that cases exercise is changed, one small thing at a time: a comparison, `&&` and `||`, a \
+negation, a clause or `has()` left out, a number one more or less, `all` and `exists`, an operation, a resource, a requirement \
+of a selector or an action left out. So are expressions that produce messages, audit annotations or changes of objects, which \
+are also left out as a whole. A case whose verdict then differs from the expected one has detected the change. Literal \
+messages are not changed. What no case exercises is not changed either: `admit test --require-tests` reports it.
 
-A change that no case sees is shown with a case that would: one beside those that there are, or one that a solver finds (z3 or \
-cvc5, on the PATH). Where the solver proves that the change denies what was denied, and nothing else, it is left out and counted. \
-Of others it is not known, which counts as not seen. A longer --timeout gives each of them more time.
+A change that no case detects is shown with a case that would detect it: a variant of an existing case, or one that a solver \
+finds (z3 or cvc5, on the PATH). If the solver proves that the change denies exactly what was denied before, it is left out \
+and counted. All others are unknown, which counts as not detected. A longer --timeout gives each of them more time.
 
 Examples:
   admit mutate policies/                         # everything below a folder
@@ -47,50 +47,51 @@ Examples:
   admit mutate policies/ --since origin/main     # only rules whose lines changed
   admit mutate policies/mustgather/timeout.suite.yaml -o sarif > mutate.sarif
 
-Exit codes: 0 every change is seen, or with --min-score enough of them, 1 some are not, 2 usage or unreadable input, 3 a policy or \
-CRD does not compile, 4 internal error, 5 of some it is not known")]
+Exit codes: 0 every change is detected, or with --min-score enough of them, 1 some are not, 2 usage or unreadable input, 3 a \
+policy or CRD does not compile, 4 internal error, 5 some are unknown")]
 pub(super) struct MutateArgs {
-    /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml`, as of `admit test`
+    /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml`, as in `admit test`
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
 
-    /// Where the definitions are that `*.testsuite.yaml` suites name [default: what lies beside their `tests` folder]
+    /// Folder with the CRDs that `*.testsuite.yaml` suites name [default: those beside their `tests` folder]
     #[arg(long, value_name = "DIR")]
     crds: Option<PathBuf>,
 
-    /// CRDs of the kinds that policies are about, to prove that a change makes no difference: files or folders
+    /// CRDs of the kinds that the policies match, to prove that a change makes no difference: files or folders
     #[arg(long, value_name = "PATH")]
     definitions: Vec<PathBuf>,
 
-    /// Change only rules of which a line differs from this git revision
+    /// Change only rules with lines that differ from this git revision
     #[arg(long, value_name = "REV")]
     since: Option<String>,
 
-    /// How many per cent of the changes cases have to see; then nothing else decides how the command ends
+    /// Percentage of the changes that cases have to detect; it alone then decides between exit codes 0 and 1
     #[arg(long, value_name = "PERCENT")]
     min_score: Option<Score>,
 
-    /// Write the cases that would see what no case sees as a suite
+    /// Write cases that would detect the undetected changes as a suite
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
-    /// Items of lists and entries of maps that proofs think of, where no fewer are declared
+    /// Largest number of list items and map entries that proofs consider, unless the schema allows fewer
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=32))]
     items: u8,
 
-    /// Which solver: z3, cvc5 or a path [default: the first on the PATH]
+    /// Solver to use: z3, cvc5 or a path to one [default: the first found on the PATH]
     #[arg(long, value_name = "NAME")]
     solver: Option<String>,
 
-    /// How long all of it may take, and what no case sees a two-hundredth of it each; what is not judged then is not known
+    /// Time limit for the whole run, of which each undetected change gets at least a two-hundredth; what is not judged by then is
+    /// unknown
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
-    /// Tell also of every policy and definition, and how many cases were run in a second
+    /// Report also on every policy and definition, and how many cases were run per second
     #[arg(short, long)]
     verbose: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: ReportFormat,
 }

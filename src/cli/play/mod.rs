@@ -46,22 +46,23 @@ pub(super) const TIME: Duration = Duration::from_secs(5);
 /// Arguments of `admit play`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The page has a mode for each place where Kubernetes evaluates CEL, and examples for each. While you type, it shows the verdict, the \
-message and its field, the value of every part of every expression, what expressions cost beside their limits, which branches were \
-not reached, and which states may follow one another. Its link holds the whole example. Nothing is loaded from elsewhere, nothing \
-is stored, and only this machine can reach it. `admit schema play` prints the JSON Schema of its answers.
+The page has a mode for each place where Kubernetes evaluates CEL, and examples for each. While you type, it shows the \
+verdict, the message and its field, the value of every part of every expression, the cost of expressions beside their limits, \
+the branches that were not reached, and the allowed transitions between states. Its link contains the whole example. Nothing \
+is loaded from elsewhere, nothing is stored, and only this machine can reach it. `admit schema play` prints the JSON Schema of \
+its answers.
 
 Examples:
   admit play
   admit play --port 8090
 
-Exit codes: 0 it was asked to stop, 2 usage, or the port is taken, 4 internal error")]
+Exit codes: 0 stopped on request, 2 usage, or the port is taken, 4 internal error")]
 pub(super) struct PlayArgs {
-    /// The port on 127.0.0.1; 0 takes a free one, which is printed
+    /// Port on 127.0.0.1 to serve the page on; 0 picks a free one, which is printed
     #[arg(long, value_name = "PORT", default_value_t = 0)]
     port: u16,
 
-    /// How long one evaluation may take
+    /// Time limit for one evaluation
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = limit)]
     timeout: SignedDuration,
 }

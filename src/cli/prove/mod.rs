@@ -33,20 +33,24 @@ use super::{Exit, load};
 /// Arguments of `admit prove`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A claim holds where a solver (z3 or cvc5, on the PATH) refutes its opposite over all objects that the schema allows; where lists or \
-maps have no bound, or a greater one, it holds up to --items, and so where texts are cut into parts. Else an object is shown that breaks it, as small as one was found, which \
-the engine judged itself. What cannot be followed is undecided, with the place in the expression: an answer that is never guessed. \
-Without a solver small objects are tried, which can refute a claim and never prove it.
+A claim holds if a solver (z3 or cvc5, on the PATH) refutes its negation for all objects that the schema allows; if lists or \
+maps have no bound, or a greater one, it holds up to --items, and likewise where strings are split into parts. Otherwise the \
+smallest object found that refutes it is shown, which the engine has evaluated itself. What cannot be translated for the \
+solver is undecided, with the place in the expression: answers are never guessed. Without a solver small objects are tried, \
+which can refute a claim but never prove it.
 
-Of definitions each version that is served is asked about, of policies each kind that their constraints name: those that are built in, \
-and those among --definitions, and of `*` all of both; one about other kinds is undecided. Of built-in kinds the types of their fields are known, and what every \
-server demands and fills in of the most used ones; what else it demands can make a claim undecided, and never makes it hold. Of a policy it is asked what it says where it matches. Ratcheting, and limits of cost and size, are no part of claims.
+For definitions the claim is checked for each served version, for policies for each kind that their constraints name: built-in \
+kinds and those among --definitions, and for `*` all of both; a policy on other kinds is undecided. For built-in kinds the \
+types of the fields are known, and for the most used ones also what every server requires and defaults; other requirements can \
+make a claim undecided, and never make it hold. For a policy the claim is about the requests that it matches. Ratcheting, and \
+limits of cost and size, are not part of claims.
 
-Of an upgrade it is asked for each version that both serve whether whatever could be created still can (of documents in which the old \
-definition drops nothing), and whether whatever is stored, in that version, can still be updated without a change, and its status \
-written: with pruning, defaults, ratcheting and oldSelf as the server has them. Each keyword or rule that breaks it is told by its place.
+For an upgrade, each version that both serve is checked: whether whatever could be created still can (for documents in which \
+the old definition drops nothing), and whether every stored object of that version can still be updated without a change, and \
+its status be written: with pruning, defaults, ratcheting and oldSelf as on the server. Each keyword or rule that breaks this \
+is reported with its place.
 
-At most 512 MiB are taken, and by each solver as much; what needs more is undecided: too large.
+At most 512 MiB of memory are used, and as much by each solver; what needs more is undecided: too large.
 
 Examples:
   admit prove equivalent old/crd.yaml new/crd.yaml
@@ -60,69 +64,69 @@ Examples:
 Exit codes: 0 everything holds, 1 something does not, 2 usage or unreadable input, 3 a policy or CRD does not compile, \
 4 internal error, 5 something is undecided")]
 pub(super) struct ProveArgs {
-    /// What is claimed
+    /// Claim to prove
     #[arg(value_enum)]
     claim: Claim,
 
-    /// A file or folder with CRDs or policies
+    /// CRDs or policies that the claim is about: a file or folder
     #[arg(value_name = "A", required_if_eq_any([("claim", "equivalent"), ("claim", "implies"),
         ("claim", "never-denies"), ("claim", "always-denies"), ("claim", "no-errors")]))]
     left: Option<PathBuf>,
 
-    /// What A is compared with
+    /// CRDs or policies to compare A with: a file or folder
     #[arg(value_name = "B", required_if_eq_any([("claim", "equivalent"), ("claim", "implies")]))]
     right: Option<PathBuf>,
 
-    /// Of an upgrade: a file or folder with the CRDs that are there
+    /// For upgrade: the CRDs before it, a file or folder
     #[arg(long, value_name = "PATH", required_if_eq("claim", "upgrade"))]
     old: Option<PathBuf>,
 
-    /// Of an upgrade: a file or folder with the CRDs that replace them
+    /// For upgrade: the CRDs that replace the old ones, a file or folder
     #[arg(long, value_name = "PATH", required_if_eq("claim", "upgrade"))]
     new: Option<PathBuf>,
 
-    /// CRDs of the kinds that policies are about: files or folders
+    /// CRDs of the kinds that the policies match: files or folders
     #[arg(long, value_name = "PATH")]
     definitions: Vec<PathBuf>,
 
-    /// Only for objects for which an expression is true: of `self`, or `object` for policies
+    /// Prove the claim only for objects for which this CEL expression is true, over `self`, or over `object` for policies
     #[arg(long, value_name = "EXPR")]
     that: Option<String>,
 
-    /// Items of lists and entries of maps that are thought of, where no fewer are declared
+    /// Largest number of list items and map entries to consider, unless the schema allows fewer
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=32))]
     items: u8,
 
-    /// Which solver: z3, cvc5 or a path [default: the first on the PATH]
+    /// Solver to use: z3, cvc5 or a path to one [default: the first found on the PATH]
     #[arg(long, value_name = "NAME")]
     solver: Option<String>,
 
-    /// How long each claim may take; then it is undecided
+    /// Time limit for each claim, after which it is undecided
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     timeout: SignedDuration,
 
-    /// Write the requests that break claims as a suite for `admit test`
+    /// Write the requests that refute claims as a suite for `admit test`
     #[arg(long, value_name = "FILE")]
     write: Option<PathBuf>,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: ReportFormat,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Claim {
-    /// B refuses what A refuses, and nothing else
+    /// B denies exactly what A denies
     Equivalent,
-    /// B lets through what A lets through
+    /// B admits everything that A admits
     Implies,
-    /// A refuses nothing
+    /// A denies nothing
     NeverDenies,
-    /// A refuses everything
+    /// A denies everything
     AlwaysDenies,
-    /// No expression of A fails
+    /// No expression of A fails to evaluate
     NoErrors,
-    /// What --old lets through --new does: creations, updates of what is stored, and of its status
+    /// --new admits everything that --old admits: creations, updates of stored objects, and updates of their status
     Upgrade,
 }
 

@@ -35,7 +35,7 @@ pub(super) enum Output {
     Json,
 }
 
-/// When results are coloured.
+/// The values of `--color`: when results are coloured.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub(super) enum Color {
     #[default]

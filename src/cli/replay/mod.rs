@@ -36,10 +36,10 @@ const AHEAD: usize = 4;
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("by").args(["policies", "compare"]).required(true))]
 #[command(after_help = "\
-Of audit logs (audit.k8s.io/v1, a JSON document a line), events of the stage ResponseComplete at level RequestResponse can be \
-decided. What an object was before is known from earlier events and from --state; a policy that looks at nothing that is \
-unknown decides all the same. What cannot be decided is counted by its cause, and never guessed. Of recorded \
-AdmissionReviews (admission.k8s.io/v1), each says everything.
+From audit logs (audit.k8s.io/v1, one JSON document per line), events of the stage ResponseComplete at level \
+RequestResponse can be decided. Old objects are known from earlier events and from --state; a policy that reads \
+nothing unknown decides all the same. What cannot be decided is counted by its cause, and never guessed. Recorded \
+AdmissionReviews (admission.k8s.io/v1) each contain everything that is needed.
 
 Examples:
   admit replay audit.log --policies policies/
@@ -53,7 +53,7 @@ Exit codes: 0 nothing would be denied, 1 something would be denied, or with --co
 unreadable input, 3 a policy or CRD does not compile, 4 internal error, 5 nothing would be denied, and something cannot be \
 decided")]
 pub(super) struct ReplayArgs {
-    /// Logs, plain or compressed with gzip, in the order of their rotation; `-` for standard input
+    /// Audit logs, plain or compressed with gzip, oldest first; `-` for standard input
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
 
@@ -61,23 +61,23 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "PATH")]
     policies: Vec<PathBuf>,
 
-    /// Show only what differs between two folders of policies
+    /// Show only the requests that two folders of policies decide differently
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with = "policies")]
     compare: Vec<PathBuf>,
 
-    /// Objects as they were when the log began, as `kubectl get -o yaml` writes them: files or folders
+    /// Objects as they were stored when the log began, as `kubectl get -o yaml` writes them: files or folders
     #[arg(long, value_name = "PATH")]
     state: Vec<PathBuf>,
 
-    /// Let files of --policies have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the files of --policies
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// How long to replay; what was not read then is told, and nothing is said about it
+    /// Time limit for the replay; how much of the log was not read by then is reported, and it is not decided
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 }

@@ -18,24 +18,24 @@ use crate::cli::process::Fault;
 use crate::cli::value_parsers::{duration, limit};
 use crate::controllers::scan::{ScanError, Scanner, Settings};
 
-/// The policies of the controller `scan`, and when it runs.
+/// The flags that set the policies of the controller `scan`, and when it runs.
 #[derive(Clone, Debug, Args)]
 pub(in crate::cli) struct ScanControllerArgs {
-    /// Policies, bindings, exceptions, CRDs, params and roles that the controller `scan` decides by: files or folders, read again
-    /// for each scan
+    /// Files or folders with the policies, bindings, exceptions, CRDs, params and roles that the controller `scan` evaluates;
+    /// read again for each scan
     #[arg(long, value_name = "PATH")]
     scan_policies: Vec<PathBuf>,
 
-    /// Let the controller `scan` pass what PolicyExceptions and ClusterPolicyExceptions of the cluster name, as `serve
-    /// --cluster-exceptions` does
+    /// Apply the cluster's PolicyExceptions and ClusterPolicyExceptions in the controller `scan`, as `serve --cluster-exceptions`
+    /// does: pass what they name
     #[arg(long)]
     scan_cluster_exceptions: bool,
 
-    /// From the end of one scan to the next
+    /// Pause between the end of one scan and the start of the next
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = duration)]
     scan_every: SignedDuration,
 
-    /// How long one scan may take. After that nothing is written, and what was reported before stays: half a report is none
+    /// Time limit for one scan; when it is exceeded, no reports are written, and the earlier ones stay unchanged
     #[arg(long, value_name = "DURATION", default_value = "30m", value_parser = limit)]
     scan_timeout: SignedDuration,
 }

@@ -33,14 +33,14 @@ use crate::controllers::scan::apply;
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("stored").args(["filenames", "kubeconfig"]).required(true))]
 #[command(after_help = "\
-Each object is decided as if it were created as it stands. An update of an object to itself would find nothing, because what an \
-update does not touch is let be, and a rule that compares with what was there before has nothing to say of one object. Who \
-created an object is not stored: policies that ask for the user are skipped, unless --as names one.
+Each object is evaluated as if it were created as it is stored. An update of an object to itself would find nothing, because \
+fields that an update does not change are not checked again, and a rule that compares with the old object cannot be applied to \
+one object. The creator of an object is not stored: policies that depend on the user are skipped, unless --as names one.
 
-There is a report for each namespace, and one for what is in none: all results are counted, and the gravest 1,000 that do not \
-pass are listed. -o json writes a List of OpenReports (openreports.io/v1alpha1) and PolicyReports (wgpolicyk8s.io/v1alpha2); \
---apply writes to the cluster those whose definitions it has (deploy/reports has both), by server-side apply, and takes away its \
-own reports on namespaces that have nothing to report on any more. Nothing else is written.
+There is a report for each namespace, and one for cluster-scoped objects: all results are counted, and the 1,000 most severe \
+that do not pass are listed. -o json writes a List of OpenReports (openreports.io/v1alpha1) and PolicyReports \
+(wgpolicyk8s.io/v1alpha2); --apply writes those whose definitions the cluster has (deploy/reports contains both) to it, by \
+server-side apply, and deletes its own reports on namespaces that have nothing to report any more. Nothing else is written.
 
 Examples:
   admit scan --kubeconfig ~/.kube/config --policies policies/
@@ -48,22 +48,22 @@ Examples:
   admit scan -f cluster.yaml --policies policies/ -o json
   admit scan -f deploy/samples --policies policies --policies deploy/crds --as admin
 
-Exit codes: 0 nothing fails, 1 something fails, 2 usage or unreadable input, 3 a policy or CRD does not compile, 4 internal error, \
-5 nothing fails, and something is not decided")]
+Exit codes: 0 nothing fails, 1 something fails, 2 usage or unreadable input, 3 a policy or CRD does not compile, 4 internal \
+error, 5 nothing fails, but something is undecided")]
 pub(super) struct ScanArgs {
-    /// Objects: files, folders (`./...` too), `-` for standard input
+    /// Objects to scan: files, folders (also `./...`), `-` for standard input
     #[arg(short, long = "filename", value_name = "PATH")]
     filenames: Vec<PathBuf>,
 
-    /// Instead of files, the objects of a cluster that the policies and definitions speak of
+    /// Scan the objects of this kubeconfig's cluster that the policies and definitions match, instead of files
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig to use [default: its current one]
+    /// Context of the kubeconfig to use [default: its current context]
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
 
-    /// Let through what PolicyExceptions and ClusterPolicyExceptions of the cluster name, as a webhook with this flag does
+    /// Apply the cluster's PolicyExceptions and ClusterPolicyExceptions, as a webhook with this flag does: admit what they name
     #[arg(long, requires = "kubeconfig")]
     cluster_exceptions: bool,
 
@@ -74,11 +74,11 @@ pub(super) struct ScanArgs {
     #[command(flatten)]
     by: ByArgs,
 
-    /// How long the scan may take; what is not decided then is not reported
+    /// Time limit for the scan; what is not decided by then is not reported
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = limit)]
     timeout: SignedDuration,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
 }
@@ -90,11 +90,11 @@ struct ByArgs {
     #[arg(long, value_name = "PATH", required = true)]
     policies: Vec<PathBuf>,
 
-    /// Where objects without a namespace are
+    /// Namespace of objects that name none
     #[arg(short, long, default_value = "default")]
     namespace: String,
 
-    /// Who is to have created the objects
+    /// Name of the user to assume as creator of the objects
     #[arg(long = "as", value_name = "USER")]
     user: Option<String>,
 
@@ -102,12 +102,12 @@ struct ByArgs {
     #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
     groups: Vec<String>,
 
-    /// What the authorizer answers expressions: a list as suites have it under `authorizer` [default: by the roles and
-    /// bindings among the files]
+    /// File with the authorizer's answers to CEL expressions, a list as under `authorizer` in suites [default: answers follow the
+    /// roles and bindings among the files]
     #[arg(long, value_name = "FILE")]
     authorizer: Option<PathBuf>,
 
-    /// Let files of --policies have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the files of --policies
     #[arg(long)]
     ignore_unknown: bool,
 }

@@ -16,7 +16,7 @@ Examples:
   admit schema suite > suite.schema.json
   admit schema check")]
 pub(super) struct SchemaArgs {
-    /// Of what
+    /// Format to print the schema of
     #[arg(value_enum, value_name = "OF")]
     of: Subject,
 }
@@ -50,7 +50,7 @@ pub(super) enum Subject {
     Replay,
     /// What `admit scan -o json` prints
     Scan,
-    /// What `admit play` answers
+    /// What the server of `admit play` answers
     Play,
     /// What `admit bench -o json` prints
     Bench,

@@ -21,37 +21,37 @@ use crate::telemetry::{LogFormat, Traces};
                   admit serve --in-cluster --cluster-policies --self-signed --listen 0.0.0.0:8443"
 )]
 pub(in crate::cli) struct ServeArgs {
-    /// Folder or file with policies, bindings, params and CustomResourceDefinitions; loaded again when it changes
-    /// [default: policies, unless policies come from the cluster]
+    /// Folder or file with policies, bindings, params and CustomResourceDefinitions; reloaded when it changes [default: policies,
+    /// unless policies come from the cluster]
     #[arg(long, value_name = "PATH")]
     policies: Option<PathBuf>,
 
-    /// Address of the webhook; port 0 takes a free one
+    /// Address to serve the webhook on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443", value_parser = address)]
     pub(super) listen: SocketAddr,
 
-    /// Address of /metrics, /livez, /readyz and /policies, over plain HTTP; port 0 takes a free one
+    /// Address to serve /metrics, /livez, /readyz and /policies on, over plain HTTP; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081", value_parser = address)]
     pub(super) observe_listen: SocketAddr,
 
-    /// Seconds that a request may take at most; less where the API server waits less
+    /// Time limit for a request in seconds; shorter if the API server waits less
     #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub(super) timeout: u64,
 
-    /// Seconds to go on serving after SIGTERM, not ready any more, until callers have learnt of it
+    /// Seconds to keep serving after SIGTERM, reporting not ready, so that callers notice
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=600))]
     pub(super) shutdown_delay: u64,
 
-    /// Answer AdmissionReviews of admission.k8s.io/v1beta1 as well, in that version
+    /// Also answer AdmissionReviews of admission.k8s.io/v1beta1, in that version
     #[arg(long)]
     pub(super) v1beta1: bool,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     pub(super) log_format: LogFormat,
 
-    /// Address of an OpenTelemetry collector, http://HOST:4318, which is sent a trace of each review by OTLP over HTTP
-    /// [default: nothing is traced]
+    /// URL of an OpenTelemetry collector, http://HOST:4318, to send a trace of each review to, by OTLP over HTTP [default: no
+    /// traces]
     #[arg(long, value_name = "URL")]
     otlp_endpoint: Option<String>,
 
@@ -66,20 +66,21 @@ pub(in crate::cli) struct ServeArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cluster")]
 pub(super) struct ClusterArgs {
-    /// Watch the namespaces and params of this cluster
+    /// Watch the namespaces and params of the cluster of this kubeconfig
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// The same, of the cluster that this Pod runs in
+    /// Watch the namespaces and params of the cluster that this Pod runs in
     #[arg(long, conflicts_with = "kubeconfig")]
     in_cluster: bool,
 
-    /// Enforce the policies that are stored in the cluster, validating and mutating, besides those of --policies
+    /// Enforce the cluster's validating and mutating policies, in addition to those of --policies
     #[arg(long)]
     pub(super) cluster_policies: bool,
 
-    /// Let through what PolicyExceptions and ClusterPolicyExceptions of the cluster name: whoever may make them may pass policies
-    /// by, in their namespace or anywhere
+    /// Apply the cluster's PolicyExceptions and ClusterPolicyExceptions: admit what they name
+    ///
+    /// Whoever may create them can bypass policies, in their namespace or, with the latter, anywhere.
     #[arg(long)]
     pub(super) cluster_exceptions: bool,
 }
@@ -88,16 +89,15 @@ pub(super) struct ClusterArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "TLS")]
 struct TlsArgs {
-    /// PEM file with the serving certificate and its chain; read again when it changes
+    /// PEM file with the serving certificate and its chain; reloaded when it changes
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
-    /// PEM file with the certificate's key
+    /// PEM file with the certificate's private key
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
-    /// Make certificates, and renew them; with a cluster, keep them in a Secret and their authority in the webhook
-    /// configuration
+    /// Generate certificates and renew them; with a cluster, store them in a Secret and their CA in the webhook configurations
     #[arg(long, conflicts_with = "tls_cert")]
     self_signed: bool,
 
@@ -109,27 +109,27 @@ struct TlsArgs {
     #[arg(long, value_name = "NAMESPACE", default_value = "admit-system", value_parser = label)]
     namespace: String,
 
-    /// Name of the Secret that replicas share certificates in
+    /// Name of the Secret through which replicas share certificates
     #[arg(long, value_name = "NAME", default_value = "admit-self-signed", value_parser = name)]
     secret_name: String,
 
-    /// Name of the webhook configurations, validating and mutating, whose caBundle is kept
+    /// Name of the validating and mutating webhook configurations whose caBundle is kept up to date
     #[arg(long, value_name = "NAME", default_value = "admit", value_parser = name)]
     webhook_name: String,
 
-    /// File for the certificates of the authorities, PEM
+    /// PEM file to write the CA certificates to
     #[arg(long, value_name = "FILE", requires = "self_signed", conflicts_with = "tls_cert")]
     ca_out: Option<PathBuf>,
 
-    /// Oldest version of TLS that is spoken
+    /// Oldest TLS version to accept
     #[arg(long, value_enum, default_value_t)]
     tls_min_version: TlsVersion,
 
-    /// PEM file with the authority of clients: nobody else may call [default: everyone may]
+    /// PEM file with the CA of client certificates; other clients are refused [default: all clients may call]
     #[arg(long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
 
-    /// Common name of a client that may call; may be repeated [default: all of the authority]
+    /// Common name of a client that may call; repeatable [default: all clients with a certificate of that CA]
     #[arg(long, value_name = "NAME", requires = "client_ca")]
     client_subject: Vec<String>,
 }
@@ -139,7 +139,7 @@ enum TlsVersion {
     /// TLS 1.2 with authenticated encryption, and 1.3
     #[value(name = "1.2")]
     Tls12,
-    /// TLS 1.3 alone
+    /// Only TLS 1.3
     #[default]
     #[value(name = "1.3")]
     Tls13,

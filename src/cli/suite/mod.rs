@@ -43,10 +43,10 @@ use super::render::{self, Palette};
 use super::{schema, whole};
 
 const EXAMPLES: &str = "\
-Objects of built-in kinds are judged as a server does before it asks policies, its admission plugins included, by the \
-Namespaces, LimitRanges, ResourceQuotas, ServiceAccounts and classes among the documents, `namespaces` and `params`. What an \
-object names and none of these has is taken as being there, and is noted. A refusal by the server itself is expected with \
-its words: `message`.
+Objects of built-in kinds are checked as a server checks them before it evaluates policies, its admission plugins \
+included, by the Namespaces, LimitRanges, ResourceQuotas, ServiceAccounts and classes among the documents, \
+`namespaces` and `params`. What an object names and none of these contains is assumed to exist, and is noted. To \
+expect a refusal by the server itself, give its message: `message`.
 
 Examples:
   admit test policies/                           # everything below a folder (also policies/...)
@@ -60,19 +60,18 @@ Examples:
   admit test --watch policies/                   # again whenever a file changes
   admit schema suite                             # the format of suites, for editors
 
-Exit codes: 0 every case as expected, 1 a case differs (or, with --require-tests, something is reached by none), \
-2 usage or unreadable input, 3 a policy or CRD does not compile, 4 internal error";
+Exit codes: 0 every case as expected, 1 a case differs (or, with --require-tests, something is reached by no case), 2 \
+usage or unreadable input, 3 a policy or CRD does not compile, 4 internal error";
 
 /// Arguments of `admit test`.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct TestArgs {
-    /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml` (`./...` and `-` for standard input are
-    /// understood)
+    /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml` (also `./...`), `-` for standard input
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
 
-    /// Where the definitions are that `*.testsuite.yaml` suites name [default: what lies beside their `tests` folder]
+    /// Folder with the CRDs that `*.testsuite.yaml` suites name [default: those beside their `tests` folder]
     #[arg(long, value_name = "DIR")]
     crds: Option<PathBuf>,
 
@@ -88,32 +87,31 @@ pub(super) struct TestArgs {
     #[arg(long)]
     fail_fast: bool,
 
-    /// How results are written
+    /// Output format
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
 
-    /// Fail when a policy, or a definition with rules, among the paths is reached by no case
+    /// Fail if no case reaches a policy, or a definition with rules, among the paths
     #[arg(long, conflicts_with = "releases")]
     require_tests: bool,
 
-    /// Let documents of a suite have objects of kinds that no policy uses
+    /// Accept objects of kinds that no policy uses in the documents of a suite
     #[arg(long)]
     ignore_unknown: bool,
 
-    /// Tell which expressions, and which branches of each, the cases reached (on standard error where results are not
-    /// text)
+    /// Report which expressions, and which branches of each, the cases reached (on standard error unless results are text)
     #[arg(long, conflicts_with = "releases")]
     coverage: bool,
 
-    /// Write the same as an lcov tracefile
+    /// Write the coverage as an lcov tracefile
     #[arg(long, value_name = "FILE", conflicts_with = "releases")]
     coverage_lcov: Option<PathBuf>,
 
-    /// Write the same as an HTML page
+    /// Write the coverage as an HTML page
     #[arg(long, value_name = "FILE", conflicts_with = "releases")]
     coverage_html: Option<PathBuf>,
 
-    /// Run again whenever a suite, or something that it loads, changes, until interrupted
+    /// Run again whenever a suite, or a file that it loads, changes, until interrupted
     #[arg(long, conflicts_with_all = ["coverage_lcov", "coverage_html", "releases"])]
     watch: bool,
 
@@ -130,16 +128,16 @@ pub(super) struct TestArgs {
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 enum Format {
-    /// For people: what fails, and the sums
+    /// Text for humans: what fails, and the totals
     #[default]
     Text,
-    /// One document
+    /// One JSON document
     Json,
-    /// JUnit's XML, for CI servers
+    /// JUnit XML, for CI servers
     Junit,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Annotations of GitHub Actions
+    /// GitHub Actions annotations
     Github,
     /// Test Anything Protocol 14
     Tap,

@@ -11,22 +11,22 @@ use crate::cli::process::Fault;
 /// The flags of the audit log.
 #[derive(Debug, Args)]
 pub(super) struct AuditArgs {
-    /// File that gets an audit event (audit.k8s.io/v1) of each request to the API server, a JSON document a line; `admit
-    /// replay` reads it. `-` is standard output
+    /// File to log an audit event (audit.k8s.io/v1) of each request to the API server to, one JSON document per line; `-` for
+    /// standard output. `admit replay` reads it
     #[arg(long, value_name = "FILE")]
     audit_log: Option<PathBuf>,
-    /// Megabytes of the audit log before it is put aside under a name with the time, and a new one begun; 0 for 100
+    /// Size in megabytes at which the audit log is rotated: renamed, with the time in its name, and a new one started; 0 for 100
     #[arg(long, value_name = "MEGABYTES", default_value_t = 0, requires = "audit_log")]
     audit_log_maxsize: u64,
-    /// How many old audit logs are kept; 0 for all
+    /// Number of old audit logs to keep; 0 for all
     #[arg(long, value_name = "FILES", default_value_t = 0, requires = "audit_log")]
     audit_log_maxbackup: usize,
-    /// For how many days old audit logs are kept, by the time in their names; 0 for ever
+    /// Number of days to keep old audit logs, by the time in their names; 0 for ever
     #[arg(long, value_name = "DAYS", default_value_t = 0, requires = "audit_log")]
     audit_log_maxage: u32,
-    /// Which requests are logged, at which stages, and how much of them: a `Policy` of audit.k8s.io/v1. Without one, each is
-    /// logged once: at the level Request if it reads, at RequestResponse if it writes, and at Metadata if it is about Secrets,
-    /// ConfigMaps or tokens
+    /// File with the audit policy, a `Policy` of audit.k8s.io/v1: which requests to log, at which stages and levels. Without one,
+    /// each request is logged once: at level Request if it reads, at RequestResponse if it writes, and at Metadata if it is about
+    /// Secrets, ConfigMaps or tokens
     #[arg(long, value_name = "FILE", requires = "audit_log")]
     audit_policy_file: Option<PathBuf>,
 }

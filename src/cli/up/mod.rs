@@ -72,39 +72,39 @@ Example:
   admit up
   KUBECONFIG=.admit/kubeconfig kubectl get datagathers")]
 pub(super) struct UpArgs {
-    /// Address of the API server; port 0 takes a free one
+    /// Address to serve the API on; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", value_parser = address)]
     listen: SocketAddr,
 
-    /// Address of the webhook that the API server calls; port 0 takes a free one
+    /// Address to serve the webhook on, which the API server calls; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443", value_parser = address)]
     admission_listen: SocketAddr,
 
-    /// Folder or file with policies, bindings and params, and definitions of their own; may be given several times [default:
-    /// policies, if there is such a folder, or else none]
+    /// Folder or file with policies, bindings, params and CRDs of their own; may be given several times [default: policies, if
+    /// there is such a folder, or else none]
     #[arg(long, value_name = "PATH")]
     policies: Vec<PathBuf>,
 
-    /// Folder or file with CustomResourceDefinitions to register; may be given several times [default: deploy/crds, or else
-    /// those of this program]
+    /// Folder or file with CustomResourceDefinitions to register; may be given several times [default: deploy/crds, or else the
+    /// built-in ones]
     #[arg(long, value_name = "PATH")]
     crds: Vec<PathBuf>,
 
-    /// Folder for certificates, kubeconfig, data and archives, for its owner alone
+    /// Folder for certificates, kubeconfig, data and archives, accessible to its owner only
     #[arg(long, value_name = "DIR", default_value = ".admit")]
     state_dir: PathBuf,
 
-    /// Addresses of IPv4 that Services get theirs from; a state that was made with others keeps those
+    /// IPv4 network to assign the addresses of Services from; an existing state folder keeps the network it was created with
     #[arg(long, value_name = "CIDR", default_value = "10.0.0.0/16")]
     service_cluster_ip_range: ServiceRange,
 
-    /// Whether privileged containers are let in, as in clusters of kubeadm and kind; a kube-apiserver that nobody tells
-    /// refuses them. `admit check`, `admit test` and `admit explain` let them in
+    /// Whether to admit privileged containers, as clusters of kubeadm and kind do; kube-apiserver's own default is false. `admit
+    /// check`, `admit test` and `admit explain` admit them
     #[arg(long, value_name = "BOOL", default_value_t = true, default_missing_value = "true", num_args = 0..=1,
         require_equals = true, action = ArgAction::Set)]
     allow_privileged: bool,
 
-    /// How log lines are written
+    /// Format of log lines
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
 

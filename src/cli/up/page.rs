@@ -19,8 +19,9 @@ use crate::controllers::kit::tasks::Supervisor;
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Page")]
 pub(super) struct PageArgs {
-    /// Serve the page of `admit play` on this port of 127.0.0.1, which then also shows decisions, the states of objects and how
-    /// controllers are; without PORT a free one, which is printed
+    /// Serve the page of `admit play` on this port of 127.0.0.1; without PORT on a free one, which is printed
+    ///
+    /// The page then also shows decisions, the states of objects and the health of controllers.
     #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = "0")]
     page: Option<u16>,
 }

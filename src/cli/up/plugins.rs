@@ -11,17 +11,17 @@ use crate::cli::process::Fault;
 /// The flags that select admission plugins.
 #[derive(Debug, Args)]
 pub(super) struct PluginArgs {
-    /// Admission plugins of the API server to run beside those that are on by default, separated by commas; they have the
-    /// names that kube-apiserver gives them
+    /// Admission plugins of the API server, by kube-apiserver's names, to run in addition to those on by default, separated by
+    /// commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     enable_admission_plugins: Vec<String>,
 
-    /// Admission plugins of the API server to leave off although they are on by default, separated by commas; without
+    /// Admission plugins of the API server to disable although they are on by default, separated by commas; without
     /// ServiceAccount, no namespace has an account of its own
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     disable_admission_plugins: Vec<String>,
 
-    /// What admission plugins of the API server are set to: an AdmissionConfiguration, as kube-apiserver takes it
+    /// File with the configuration of the API server's admission plugins: an AdmissionConfiguration, as for kube-apiserver
     #[arg(long, value_name = "FILE")]
     admission_control_config_file: Option<PathBuf>,
 }

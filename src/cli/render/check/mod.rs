@@ -21,16 +21,16 @@ pub(super) use self::text::{refusal, rule_lines};
 /// How results are written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 pub(in crate::cli) enum Format {
-    /// For people: each object as it is decided, then the sums
+    /// Text for humans: each object as it is decided, then the totals
     #[default]
     Text,
-    /// One document; `admit schema check` prints its schema
+    /// One JSON document; `admit schema check` prints its schema
     Json,
-    /// JUnit XML, for CI servers: a case for each object
+    /// JUnit XML, for CI servers, with a test case for each object
     Junit,
     /// SARIF 2.1.0, for code scanning
     Sarif,
-    /// Annotations of GitHub Actions
+    /// GitHub Actions annotations
     Github,
 }
 
