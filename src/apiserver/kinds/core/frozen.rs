@@ -4,11 +4,10 @@ use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
 
 use crate::kinds::field::Field;
+use crate::kinds::shared::config_key;
 
 /// Most bytes of all values of one object together.
 pub(super) const SIZE_LIMIT: i64 = 1 << 20;
-const KEY_FORM: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
-    'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
 /// Refuses changes of `fields`, which hold the content, if `immutable` was set.
 pub(super) fn unchanged(
@@ -35,22 +34,7 @@ pub(super) fn unchanged(
 
 /// Validates a key, which becomes a file name.
 pub(super) fn key(key: &str, member: &Field<'_>, errors: &mut FieldErrors) {
-    let mut problems = Vec::new();
-    if key.len() > 253 {
-        problems.push("must be no more than 253 characters");
-    }
-    if key.is_empty() || !key.bytes().all(|c| c.is_ascii_alphanumeric() || b"-._".contains(&c)) {
-        problems.push(KEY_FORM);
-    }
-    // As file names these would refer outside the mounted directory.
-    if key == "." {
-        problems.push("must not be '.'");
-    } else if key == ".." {
-        problems.push("must not be '..'");
-    } else if key.starts_with("..") {
-        problems.push("must not start with '..'");
-    }
-    for problem in problems {
+    for problem in config_key::problems(key) {
         errors.add(|| member.invalid_as(key, problem));
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::pod_status;
 use crate::kinds::field::Field;
 use crate::kinds::shared::inside;
-use crate::kinds::shared::pod_spec::annotations::is_mirror;
+use crate::kinds::shared::pod_uses::is_mirror;
 use crate::object;
 
 const EPHEMERAL: &str = "io.k8s.api.core.v1.EphemeralContainer";

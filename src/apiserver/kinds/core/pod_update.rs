@@ -244,41 +244,15 @@ fn same_members(
 /// Specifications with more values get no diff: a volume of three values has thirty lines in the internal form.
 const MOST_VALUES: usize = 10_000;
 
-/// Whether a specification has too many values for a diff.
-fn is_long(spec: &Value) -> bool {
-    fn counted(value: &Value, left: &mut usize) {
-        *left = left.saturating_sub(1);
-        match value {
-            _ if *left == 0 => {}
-            Value::Array(items) => items.iter().for_each(|item| counted(item, left)),
-            Value::Object(members) => members.values().for_each(|member| counted(member, left)),
-            _ => {}
-        }
-    }
-    let mut left = MOST_VALUES;
-    counted(spec, &mut left);
-    left == 0
-}
-
 /// Returns a diff of the fields that may not change.
 fn difference(old: &Value, new: &Value) -> String {
-    if is_long(old) || is_long(new) {
+    if inside::is_long(old, MOST_VALUES) || inside::is_long(new, MOST_VALUES) {
         return String::new();
     }
     let new = &without_changeable(new, old);
     let Some(id) = tables().by_openapi_name(SPEC) else { return String::new() };
-    let [old, new] = [old, new].map(|spec| indented(&internal(tables(), id, spec)));
+    let [old, new] = [old, new].map(|spec| inside::indented(&internal(tables(), id, spec)));
     diff::unified(&old, &new)
-}
-
-/// Formats JSON with one blank for each level.
-fn indented(value: &Value) -> String {
-    let pretty = format!("{value:#}");
-    let halved = pretty.lines().map(|line| {
-        let text = line.trim_start();
-        format!("{}{text}", " ".repeat((line.len() - text.len()) / 2))
-    });
-    halved.collect::<Vec<_>>().join("\n")
 }
 
 fn items<'v>(value: &'v Value, name: &str) -> &'v [Value] {

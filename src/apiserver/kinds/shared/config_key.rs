@@ -14,6 +14,7 @@ pub(crate) fn problems(key: &str) -> Vec<String> {
                 .to_owned(),
         );
     }
+    // As file names these would refer outside the mounted directory.
     let reserved = match key {
         "." => "must not be '.'",
         ".." => "must not be '..'",

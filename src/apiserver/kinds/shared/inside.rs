@@ -28,7 +28,7 @@ pub(crate) fn told(value: &Value) -> BadValue {
 
 /// Returns a line diff of two values in the internal form; empty for long ones.
 pub(crate) fn difference(old: &Value, new: &Value) -> String {
-    if is_long(old) || is_long(new) {
+    if is_long(old, MOST_VALUES) || is_long(new, MOST_VALUES) {
         return String::new();
     }
     diff::unified(&indented(old), &indented(new))
@@ -37,8 +37,8 @@ pub(crate) fn difference(old: &Value, new: &Value) -> String {
 /// Values with more nested values than this get no diff: each has a line of its own.
 const MOST_VALUES: usize = 50_000;
 
-/// Whether the value is too long for a diff.
-fn is_long(value: &Value) -> bool {
+/// Whether the value has `most` or more nested values, which is too many for a diff.
+pub(crate) fn is_long(value: &Value, most: usize) -> bool {
     fn counted(value: &Value, left: &mut usize) {
         *left = left.saturating_sub(1);
         match value {
@@ -48,13 +48,13 @@ fn is_long(value: &Value) -> bool {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
     }
-    let mut left = MOST_VALUES;
+    let mut left = most;
     counted(value, &mut left);
     left == 0
 }
 
 /// Formats JSON with one blank for each level.
-fn indented(value: &Value) -> String {
+pub(crate) fn indented(value: &Value) -> String {
     let pretty = format!("{value:#}");
     let halved = pretty.lines().map(|line| {
         let text = line.trim_start();

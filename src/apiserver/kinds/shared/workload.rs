@@ -90,12 +90,7 @@ pub(crate) fn with_claims(template: &Value, claims: &Field<'_>) -> Value {
     let names: Vec<&str> = names.filter(|name| taken.insert(*name)).collect();
     let own = template.pointer("/spec/volumes").and_then(Value::as_array).into_iter().flatten();
     let kept = own.filter(|volume| !taken.contains(name(volume).as_str())).cloned();
-    // Claims of the same name share one volume.
-    let mut seen = HashSet::new();
-    let made = names
-        .iter()
-        .filter(|name| seen.insert(**name))
-        .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
+    let made = names.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
     let mut whole = template.clone();
     whole["spec"]["volumes"] = made.chain(kept).collect();
     whole

@@ -9,13 +9,8 @@ use serde_json::Value;
 
 use super::{all_containers, descending_path, scheduling};
 use crate::kinds::field::Field;
+use crate::kinds::shared::pod_uses::MIRROR;
 
-const MIRROR: &str = "kubernetes.io/config.mirror";
-
-/// Whether a pod is a mirror: the copy in the API of a static pod, which a node runs by itself.
-pub(crate) fn is_mirror(pod: &Value) -> bool {
-    pod.pointer("/metadata/annotations").is_some_and(|annotations| annotations.get(MIRROR).is_some())
-}
 const TOLERATIONS: &str = "scheduler.alpha.kubernetes.io/tolerations";
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 const SECCOMP_POD: &str = "seccomp.security.alpha.kubernetes.io/pod";

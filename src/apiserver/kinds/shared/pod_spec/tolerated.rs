@@ -6,9 +6,10 @@ use admit_apimachinery::labels;
 use serde_json::Value;
 
 use super::security::has_own_users;
-use super::{Options, all_containers, annotations, container, containers, projected, scheduling, security};
+use super::{Options, all_containers, container, containers, projected, scheduling, security};
 use crate::kinds::field::Field;
 use crate::kinds::shared::label_selector::{self, LabelValues};
+use crate::kinds::shared::pod_uses;
 use crate::object;
 
 impl<'o> Options<'o> {
@@ -19,7 +20,7 @@ impl<'o> Options<'o> {
 
     /// Returns the options for a pod; `old` is the previous specification, if any.
     pub(crate) fn pod(pod: &'o Value, old: Option<&Value>) -> Self {
-        let (pod_name, is_mirror) = (object::name(pod), annotations::is_mirror(pod));
+        let (pod_name, is_mirror) = (object::name(pod), pod_uses::is_mirror(pod));
         Self { is_pod: true, pod_name, is_mirror, ..Self::template(old) }
     }
 }
