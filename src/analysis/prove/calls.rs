@@ -90,7 +90,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         match (function, all) {
             ("_?._", [operand, field]) => {
                 let Expr::Literal(Literal::String(field)) = self.ast.expr(*field) else {
-                    return Err(undecided("a field whose name is computed"));
+                    return Err(undecided("a computed field name"));
                 };
                 let (operand, field) = (self.eval(*operand)?, field.clone());
                 self.each(&operand, &mut |this, value| {
@@ -275,14 +275,14 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 }
                 Value::Map(map) => match element {
                     Value::Text(key) => this.entry(map, *key).0,
-                    _ => return Err(undecided("a key that is no text")),
+                    _ => return Err(undecided("a map key that is not a string")),
                 },
                 Value::Object(_) => {
                     let key = match element {
                         Value::Text(key) => this.world.terms.known_text(*key).map(str::to_owned),
                         _ => None,
                     };
-                    let key = key.ok_or_else(|| undecided("a field whose name is computed"))?;
+                    let key = key.ok_or_else(|| undecided("a computed field name"))?;
                     this.member(range, &key)?.0
                 }
                 value => return this.no_overload(value),
@@ -330,12 +330,12 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             }
             (Value::Object(_), Value::Text(key)) => {
                 let key = self.world.terms.known_text(*key).map(str::to_owned);
-                let key = key.ok_or_else(|| undecided("a field whose name is computed"))?;
+                let key = key.ok_or_else(|| undecided("a computed field name"))?;
                 let (there, value) = self.member(operand, &key)?;
                 Ok((no, there, value))
             }
             (Value::Map(_) | Value::Object(_) | Value::List(_), _) => {
-                Err(undecided("an index of another type"))
+                Err(undecided("an index of an unsupported type"))
             }
             _ => Ok((no, no, Value::Null)),
         }

@@ -285,7 +285,7 @@ impl Judge<'_, '_> {
             let alone =
                 Schema { schema_type: new.schema_type.clone(), checks: checks.into(), ..Schema::default() };
             if is_partial || matches!(form, Form::Any) {
-                self.guess(place, keyword, here, "bounds of what is not followed".to_owned());
+                self.guess(place, keyword, here, "bounds of unsupported values".to_owned());
                 continue;
             }
             if matches!((form, keyword), (Form::Object(_), "minProperties" | "maxProperties")) {
@@ -318,7 +318,7 @@ impl Judge<'_, '_> {
         here: Term,
     ) -> Result<(), Undecided> {
         let Some(count) = self.world.count_properties(place.node)? else {
-            self.guess(place, keyword, here, "a number of properties".to_owned());
+            self.guess(place, keyword, here, "bounds of the number of properties".to_owned());
             return Ok(());
         };
         let terms = &mut self.world.terms;

@@ -19,7 +19,7 @@ impl<'s> World<'s> {
             }
         }
         if matches!(self.node(id)?.form, Some(Form::Any)) {
-            self.relax("values of types that are not followed");
+            self.relax("values of unsupported types");
         }
         let mut required = schema.checks.required.iter();
         let has_undeclared = required.any(|name| !schema.properties.contains_key(name));
@@ -36,7 +36,7 @@ impl<'s> World<'s> {
                         let (least, most) = (checks.min_properties, checks.max_properties);
                         self.between(here, count, least.map(i128::from), most.map(i128::from));
                     }
-                    None => self.relax("a number of properties"),
+                    None => self.relax("bounds of the number of properties"),
                 }
             }
         }

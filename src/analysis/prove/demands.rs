@@ -148,7 +148,7 @@ impl<'s> World<'s> {
                     let zero = self.terms.int(0);
                     Ok(self.terms.eq(rest, zero))
                 }
-                None => Err("multiples of what is no whole number".to_owned()),
+                None => Err("`multipleOf` with a fraction".to_owned()),
             });
         }
         if checks.enumeration.iter().next().is_some() {

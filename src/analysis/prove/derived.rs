@@ -62,7 +62,7 @@ impl World<'_> {
             return Ok(known.value);
         }
         if self.readings.derived.len() >= MOST_DERIVED {
-            return Err(undecided("more texts that are made of texts than are compared"));
+            return Err(undecided("too many strings that are computed from other strings"));
         }
         let value = self.terms.variable(Sort::Text);
         for other in earlier {

@@ -174,7 +174,7 @@ impl<'s> World<'s> {
     }
 
     pub(super) fn node(&self, id: NodeId) -> Result<&Node<'s>, Undecided> {
-        self.nodes.get(id.0).ok_or_else(|| undecided("a node that is not there"))
+        self.nodes.get(id.0).ok_or_else(|| undecided("a node that does not exist"))
     }
 
     /// Assumes a condition on a node wherever it is present.
@@ -199,7 +199,7 @@ impl<'s> World<'s> {
         }
         let Some(schema) = parent.schema.properties.get(name) else { return Ok(None) };
         if parent.is_metadata && !matches!(name, "name" | "namespace") {
-            self.relax("what metadata may be");
+            self.relax("the validation of metadata");
         }
         let is_demanded = parent.schema.checks.required.iter().any(|required| **required == *name);
         let child = if let Some(sources) = &parent.made_of {
@@ -367,7 +367,7 @@ impl<'s> World<'s> {
     /// Creates a string constant; undecided if it has characters that the solver does not support.
     pub(super) fn constant(&mut self, text: &str) -> Result<Term, Undecided> {
         if !regular::is_expressible(text) {
-            return Err(undecided("a text with characters beyond U+2FFFF"));
+            return Err(undecided("a string with characters beyond U+2FFFF"));
         }
         Ok(self.terms.text(text))
     }

@@ -34,7 +34,7 @@ impl World<'_> {
             | (Value::Span(a), Value::Span(b))
             | (Value::Text(a), Value::Text(b)) => (no, self.terms.eq(*a, *b)),
             (Value::Unreadable, _) | (_, Value::Unreadable) => {
-                return Err(undecided("an instant among others that may be unreadable"));
+                return Err(undecided("a comparison of timestamps of which one may be unreadable"));
             }
             // A quantity computed by arithmetic is equal to none.
             (Value::Quantity(_), Value::Quantity(b)) if b.integer.is_none() => (self.terms.bool(true), no),
@@ -61,7 +61,9 @@ impl World<'_> {
             (Value::Object(_), Value::Map(_)) | (Value::Map(_), Value::Object(_)) => {
                 return Err(undecided("an object compared with a map"));
             }
-            (Value::Object(_), _) => return Err(undecided("an object compared with what is none")),
+            (Value::Object(_), _) => {
+                return Err(undecided("an object compared with a value that is not an object"));
+            }
             (left, _) if left.is_strict() => (self.terms.bool(true), no),
             _ => (no, no),
         })
@@ -81,7 +83,7 @@ impl World<'_> {
     pub(super) fn surely_equal(&mut self, left: &Value, right: &Value) -> Result<Term, Undecided> {
         let (error, equal) = self.equal(left, right)?;
         if self.terms.known_bool(error) != Some(false) {
-            return Err(undecided("a comparison of parts that may fail"));
+            return Err(undecided("a comparison whose parts may fail"));
         }
         Ok(equal)
     }
@@ -136,7 +138,7 @@ impl World<'_> {
 
     fn same_keys(&mut self, keys: &[Box<str>], left: &Value, right: &Value) -> Result<Term, Undecided> {
         let (Value::Object(left), Value::Object(right)) = (left, right) else {
-            return Err(undecided("items of a map list that are no objects"));
+            return Err(undecided("items of a map list that are not objects"));
         };
         let mut parts = Vec::new();
         for key in keys {
@@ -192,18 +194,18 @@ impl World<'_> {
         let (a, b) = (self.node(left)?.clone(), self.node(right)?.clone());
         let is_closed = !is_open(a.schema) && !a.is_metadata;
         if !std::ptr::eq(a.schema, b.schema) || !is_closed {
-            return Err(undecided("objects that may have undeclared fields, compared"));
+            return Err(undecided("comparison of objects that may have undeclared fields"));
         }
         let typed = self.view == View::Typed;
         let mut parts = Vec::new();
         if typed {
-            let uncounted = || undecided("objects that may have undeclared fields, compared");
+            let uncounted = || undecided("comparison of objects that may have undeclared fields");
             let (x, y) = (self.count_properties(left)?, self.count_properties(right)?);
             parts.push(self.terms.eq(x.ok_or_else(uncounted)?, y.ok_or_else(uncounted)?));
         }
         for name in a.schema.properties.keys() {
             let (Some(x), Some(y)) = (self.property(left, name)?, self.property(right, name)?) else {
-                return Err(undecided("objects with untyped fields, compared"));
+                return Err(undecided("comparison of objects with untyped fields"));
             };
             let (child, other) = (self.node(x)?.clone(), self.node(y)?.clone());
             let (x, y) = (self.value_of(x)?, self.value_of(y)?);

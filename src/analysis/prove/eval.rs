@@ -119,12 +119,12 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         for entry in entries {
             let (key, value) = (self.eval(entry.key)?, self.eval(entry.value)?);
             errors.extend([key.error, value.error]);
-            let Value::Text(key) = key.value else { return Err(undecided("a key that is no text")) };
+            let Value::Text(key) = key.value else { return Err(undecided("a map key that is not a string")) };
             if entry.optional || self.world.terms.known_text(key).is_none() {
-                return Err(undecided("an entry that may be absent, or whose key is computed"));
+                return Err(undecided("a map entry that is optional or has a computed key"));
             }
             if found.iter().any(|(_, known, _)| *known == key) {
-                return Err(undecided("a key that is there twice"));
+                return Err(undecided("a duplicate map key"));
             }
             found.push((self.world.terms.bool(true), key, value.value));
         }
@@ -139,8 +139,8 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             Literal::Bool(value) => Value::Bool(self.world.terms.bool(*value)),
             Literal::Int(value) => Value::Int(self.world.terms.int(*value)),
             Literal::String(text) => Value::Text(self.world.constant(text)?),
-            Literal::Uint(_) => return Err(undecided("an unsigned number")),
-            Literal::Double(_) => return Err(undecided("a number with a fraction")),
+            Literal::Uint(_) => return Err(undecided("an unsigned integer")),
+            Literal::Double(_) => return Err(undecided("a floating-point number")),
             Literal::Bytes(_) => return Err(undecided("bytes")),
         };
         Ok(self.world.good(value))
@@ -164,7 +164,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     /// Evaluates `variables.NAME`: the policy's expression of that name.
     fn variable(&mut self, name: &str, test_only: bool) -> Result<Outcome, Undecided> {
         if test_only {
-            return Err(undecided("whether a variable is there"));
+            return Err(undecided("the presence of a variable"));
         }
         let Some(at) = self.declared(name, self.in_sight) else {
             return Err(undecided(format!("variables.{name}, which is not declared before")));
@@ -271,7 +271,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         }
         let (found, value) = self.member(inner, field)?;
         if value.may_be_unreadable() {
-            return Err(undecided("an instant that may be absent"));
+            return Err(undecided("a timestamp that may be absent"));
         }
         Ok((self.world.terms.and(&[there, found]), value))
     }
@@ -361,13 +361,13 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 }
                 Value::Map(map) => {
                     if matches!(start.value, Value::List(_)) {
-                        return Err(undecided("a list made of a map, whose order is not known"));
+                        return Err(undecided("a list made from a map, whose order is undefined"));
                     }
                     let entries = map.entries.iter();
                     entries.map(|(there, key, value)| (*there, Value::Text(*key), value.clone())).collect()
                 }
                 Value::Unknown(what) => return Err(undecided(*what)),
-                Value::Object(_) => return Err(undecided("a walk through the fields of an object")),
+                Value::Object(_) => return Err(undecided("iteration over the fields of an object")),
                 _ => return Ok(this.world.failed()),
             };
             this.rounds(fold, rounds, matches!(value, Value::List(_)), start.clone())
@@ -388,7 +388,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             _ => rounds.is_empty(),
         };
         if !goes_on {
-            return Err(undecided("a fold that ends on a condition of its own"));
+            return Err(undecided("a comprehension with an unsupported loop condition"));
         }
         let mut result = start;
         let depth = self.locals.len();
@@ -421,7 +421,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 .world
                 .count_properties(id)?
                 .ok_or_else(|| undecided("the size of an object that may have undeclared fields")),
-            _ => Err(undecided("the size of what is no object")),
+            _ => Err(undecided("the size of a value that has none")),
         }
     }
 }

@@ -39,7 +39,7 @@ impl World<'_> {
         // Raw input may violate the format.
         if !node.is_valid || node.made_of.is_some() {
             self.guesses.texts.push(text);
-            return Ok(Value::Unknown("a time or a duration that another version wrote"));
+            return Ok(Value::Unknown("a timestamp or duration that was written in another version"));
         }
         let reading = self.reading(reader, text)?;
         self.note_reading(reader.name(), None);

@@ -20,14 +20,18 @@ impl Evaluator<'_, '_, '_> {
         all: &[ExprId],
     ) -> Option<Result<Outcome, Undecided>> {
         Some(match (function, all) {
-            ("lowerAscii", [text]) => {
-                self.derive(*text, &Derivation::Lower, "a text with its letters in one case")
-            }
-            ("upperAscii", [text]) => {
-                self.derive(*text, &Derivation::Upper, "a text with its letters in one case")
-            }
+            ("lowerAscii", [text]) => self.derive(
+                *text,
+                &Derivation::Lower,
+                "`lowerAscii` or `upperAscii` of a string that is not constant",
+            ),
+            ("upperAscii", [text]) => self.derive(
+                *text,
+                &Derivation::Upper,
+                "`lowerAscii` or `upperAscii` of a string that is not constant",
+            ),
             ("trim", [text]) => {
-                self.derive(*text, &Derivation::Trimmed, "a text without white space at its ends")
+                self.derive(*text, &Derivation::Trimmed, "`trim` of a string that is not constant")
             }
             ("find", [text, pattern]) => self.found(*text, *pattern),
             ("findAll", [text, pattern]) => self.all_found(*text, *pattern),
@@ -63,8 +67,7 @@ impl Evaluator<'_, '_, '_> {
     fn found(&mut self, text: ExprId, pattern: ExprId) -> Result<Outcome, Undecided> {
         let pattern = self.constant(pattern).map(str::to_owned);
         let pattern = pattern.ok_or_else(|| undecided("`find` with a pattern that is not constant"))?;
-        let part =
-            PatternPart::of(&pattern).map_err(|_| undecided("`find` with a pattern that cannot be read"))?;
+        let part = PatternPart::of(&pattern).map_err(|_| undecided("`find` with an invalid pattern"))?;
         let language = regular::language(&pattern).map_err(|why| undecided(format!("`find` with {why}")))?;
         let is_whole = match &part {
             PatternPart::Concat(parts) => {
@@ -74,7 +77,11 @@ impl Evaluator<'_, '_, '_> {
         };
         let literal = literal_of(&part);
         if literal.is_none() && !is_whole {
-            return self.derive(text, &Derivation::Found(pattern.into()), "what `find` finds in a text");
+            return self.derive(
+                text,
+                &Derivation::Found(pattern.into()),
+                "`find` in a string that is not constant",
+            );
         }
         let text = self.eval(text)?;
         self.each(&text, &mut |this, value| {
@@ -96,14 +103,13 @@ impl Evaluator<'_, '_, '_> {
     fn all_found(&mut self, text: ExprId, pattern: ExprId) -> Result<Outcome, Undecided> {
         let literal = self.constant(pattern).and_then(|pattern| PatternPart::of(pattern).ok());
         let literal = literal.as_ref().and_then(literal_of);
-        let literal =
-            literal.ok_or_else(|| undecided("`findAll` with a pattern that is no constant text"))?;
+        let literal = literal.ok_or_else(|| undecided("`findAll` with a pattern that is not constant"))?;
         let text = self.eval(text)?;
         self.each(&text, &mut |this, value| {
             let Value::Text(text) = value else { return this.no_overload(value) };
             let found = this.world.constant(&literal)?;
             let Value::List(parts) = this.parts(*text, &literal, None)? else {
-                return Err(undecided("`findAll` of a text"));
+                return Err(undecided("`findAll` in a string that is not constant"));
             };
             let items: Vec<(Term, Value)> =
                 parts.items.iter().skip(1).map(|(there, _)| (*there, Value::Text(found))).collect();
@@ -124,7 +130,7 @@ impl Evaluator<'_, '_, '_> {
             match from.as_ref().map(|from| &from.value) {
                 None => Ok(this.last_position(*text, *part)),
                 Some(Value::Int(from)) => Ok(this.last_position_from(*text, *part, *from)),
-                Some(_) => Err(undecided("`lastIndexOf` from what is no number")),
+                Some(_) => Err(undecided("`lastIndexOf` with an offset that is not a number")),
             }
         })?;
         let Some(from) = from else { return Ok(outcome) };

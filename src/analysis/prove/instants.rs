@@ -52,7 +52,7 @@ impl Evaluator<'_, '_, '_> {
         };
         let named = zone.map(|zone| match self.ast.expr(zone) {
             Expr::Literal(Literal::String(zone)) => zones::zone(zone),
-            _ => Zone::Unknown("parts of an instant in a time zone that is not constant"),
+            _ => Zone::Unknown("parts of a timestamp in a time zone that is not constant"),
         });
         let named = named.unwrap_or(Zone::Fixed(0));
         if let Zone::Unknown(why) = named {
@@ -150,7 +150,10 @@ impl World<'_> {
                 later
             }
         };
-        self.note_reading("parts of an instant after the year 2099 in a time zone that changes", Some(span));
+        self.note_reading(
+            "parts of a timestamp after the year 2099 in a time zone with daylight saving time",
+            Some(span),
+        );
         self.terms.ite(is_before, known, later)
     }
 

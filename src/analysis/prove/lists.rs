@@ -116,7 +116,7 @@ impl<'s> World<'s> {
                     match self.same_scalar(*other, *item, *part)? {
                         Some(equal) => same.push(equal),
                         None => {
-                            let what = "items that are told apart by other than texts, numbers and booleans";
+                            let what = "list items with keys other than strings, numbers and booleans";
                             return Ok(Some(Err(what.to_owned())));
                         }
                     }

@@ -302,7 +302,7 @@ impl<'s> World<'s> {
         if !fits {
             return self.terms.bool(true);
         }
-        self.relax("values of types that are not followed");
+        self.relax("values of unsupported types");
         self.terms.variable(Sort::Bool)
     }
 

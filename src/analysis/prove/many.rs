@@ -55,7 +55,7 @@ impl Question<'_> {
     pub(super) fn asked_of_many(&self, round: &Round<'_>, solver: &mut dyn Solver, report: &mut Report) {
         let many = round.many;
         if many.goals.len() > MOST_CHANGES {
-            let what = format!("more changes than are asked about: {}", many.goals.len());
+            let what = format!("too many changes: {}", many.goals.len());
             report.undecided.push(undecided(what));
             return;
         }

@@ -82,7 +82,7 @@ impl Evaluator<'_, '_, '_> {
             ) => self.of_address(*address, function),
             ("ip" | "prefixLength" | "masked", true, [network]) => self.of_network(*network, function),
             ("containsIP" | "containsCIDR", true, [network, part]) => self.within(function, *network, *part),
-            ("getQuery", true, [_]) => Err(undecided("the query of a URL")),
+            ("getQuery", true, [_]) => Err(undecided("the query parameters of a URL")),
             (getter, true, [url]) if URL_TEXTS.contains(&getter) => self.of_url(*url, getter),
             _ => return None,
         })
@@ -126,7 +126,7 @@ impl Evaluator<'_, '_, '_> {
                     value: Value::Url(Url { texts, count: *count }),
                 });
             }
-            _ => return Err(undecided("parts that are not known")),
+            _ => return Err(undecided("parts of an address or URL that are not known")),
         };
         Ok(Outcome { error, value })
     }
@@ -278,13 +278,14 @@ impl World<'_> {
             let spellings = Parser::Address.spellings(&parts);
             let text =
                 spellings.into_iter().find(|text| Parser::Address.parts(text).as_deref() == Some(&parts));
-            let text = text.ok_or_else(|| undecided("the text of an address that none is read as"))?;
+            let text =
+                text.ok_or_else(|| undecided("the string form of an address that no string is parsed to"))?;
             return Ok(self.terms.text(&text));
         }
         let text = self.terms.variable(Sort::Text);
         let parsed = self.parsed(Parser::Address, text)?;
         let [is_v4, number, is_canonical] = parsed.parts[..] else {
-            return Err(undecided("the text of an address"));
+            return Err(undecided("the string form of an address"));
         };
         let same = [self.terms.eq(is_v4, address.is_v4), self.terms.eq(number, address.number)];
         let holds = self.terms.and(&[parsed.good, is_canonical, same[0], same[1]]);

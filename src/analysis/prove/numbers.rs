@@ -26,7 +26,7 @@ impl Evaluator<'_, '_, '_> {
             ("_+_", Value::List(left), Value::List(right)) => {
                 let is_merged = |list: &List| matches!(list.kind, Kind::Set | Kind::Keyed(_));
                 if is_merged(left) || is_merged(right) {
-                    return Err(undecided("sets and map lists put together"));
+                    return Err(undecided("concatenation of sets or map lists"));
                 }
                 self.world.make_room(left.items.len().saturating_add(right.items.len()))?;
                 let items = left.items.iter().chain(right.items.iter()).cloned().collect();
@@ -71,7 +71,7 @@ impl Evaluator<'_, '_, '_> {
             | (Value::Instant(a), Value::Instant(b))
             | (Value::Span(a), Value::Span(b)) => (*a, *b, false),
             (Value::Text(a), Value::Text(b)) => (*a, *b, true),
-            (Value::Bool(_), Value::Bool(_)) => return Err(undecided("truth values in an order")),
+            (Value::Bool(_), Value::Bool(_)) => return Err(undecided("ordering of booleans")),
             _ => return Ok(self.world.failed()),
         };
         let terms = &mut self.world.terms;

@@ -47,9 +47,9 @@ fn numbered(address: IpAddr) -> (bool, i128) {
 impl Parser {
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::Address => "what `ip` makes of a text",
-            Self::Network => "what `cidr` makes of a text",
-            Self::Url => "what `url` makes of a text",
+            Self::Address => "the value of `ip` of a string",
+            Self::Network => "the value of `cidr` of a string",
+            Self::Url => "the value of `url` of a string",
         }
     }
 

@@ -50,7 +50,7 @@ impl World<'_> {
             return Ok(Parsed { parser, text, good, parts });
         }
         if self.readings.parsed.len() >= MOST_PARSED {
-            return Err(undecided("more texts that are taken apart than are compared"));
+            return Err(undecided("too many strings that are parsed as addresses, networks or URLs"));
         }
         let good = self.terms.variable(Sort::Bool);
         let parts = parser.sorts().iter().map(|sort| self.terms.variable(*sort)).collect();

@@ -149,7 +149,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         for (name, child) in schema.properties.iter().filter(|(_, child)| child.has_rules()) {
             let path = format!("{}.properties[{name}]", place.path);
             let Some(node) = self.world.property(place.node, name)? else {
-                return Err(undecided("rules of a field that is not followed").of(self.asked.side, &path));
+                return Err(undecided("rules of an unsupported field").of(self.asked.side, &path));
             };
             let old = match place.old {
                 Old::Node(old) => self.world.property(old, name)?.map_or(Old::None, Old::Node),
@@ -174,7 +174,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         };
         let path = format!("{}.items", place.path);
         let Form::List { items, .. } = self.world.force(place.node)? else {
-            return Err(undecided("rules of a list that is not followed").of(self.asked.side, &path));
+            return Err(undecided("rules of an unsupported list").of(self.asked.side, &path));
         };
         // Items that gain an old value, or get another one, are validated anew.
         let known = place.before.filter(|before| are_keyed_alike(before, place.schema));
@@ -242,7 +242,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         };
         let path = format!("{}.additionalProperties", place.path);
         let Form::Map { entries, .. } = self.world.force(place.node)? else {
-            return Err(undecided("rules of a map that is not followed").of(self.asked.side, &path));
+            return Err(undecided("rules of an unsupported map").of(self.asked.side, &path));
         };
         let before = place.before.and_then(|before| before.additional_schema());
         if self.world.partial.contains(&place.node) {
@@ -341,7 +341,9 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         scope.globals.insert("self", own);
         if place_of.looks_back {
             let old = match place.old {
-                Old::Somewhere => return Err(undecided("`oldSelf` of an item that is found by its key")),
+                Old::Somewhere => {
+                    return Err(undecided("`oldSelf` of an item that is correlated by its key"));
+                }
                 Old::None if !is_optional => return Ok(None),
                 Old::None => (self.world.terms.bool(false), Value::Null),
                 Old::Node(old) => {
@@ -354,7 +356,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             };
             let (there, value) = old;
             if is_optional && value.may_be_unreadable() {
-                return Err(undecided("an instant that may be absent"));
+                return Err(undecided("a timestamp that may be absent"));
             }
             let value = if is_optional {
                 Value::Optional(there, Rc::new(value))

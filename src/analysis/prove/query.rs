@@ -61,7 +61,7 @@ impl<'a> Inquiry<'a> {
         over: &dyn Fn() -> bool,
     ) -> Result<Verdict, Unconfirmed> {
         if let Some((at, side)) = self.other_schema() {
-            let mut differs = undecided("a schema that differs in more than rules");
+            let mut differs = undecided("schemas that differ in more than their rules");
             differs.side = at;
             let decided = match (self.that, solver) {
                 (None, Some(solver)) => self.across(side, solver, over),
@@ -72,7 +72,9 @@ impl<'a> Inquiry<'a> {
         if let Some(right) = self.right
             && requests_of(self.left) != requests_of(right)
         {
-            return Ok(Verdict::Undecided(vec![undecided("policies that match other operations, compared")]));
+            return Ok(Verdict::Undecided(vec![undecided(
+                "comparison of policies that match different operations",
+            )]));
         }
         let that = match self.that.map(|that| Side::assumption(that, self.left, self.subject)).transpose() {
             Ok(that) => that,
@@ -253,7 +255,7 @@ impl<'a> Inquiry<'a> {
         match ways {
             [way] => world.share(objects.new, old, |name| (way == "status") != (name == "status")),
             _ => {
-                world.relax("that one request writes the status and another the rest");
+                world.relax("the split of status and other fields between two requests");
                 Ok(())
             }
         }
@@ -282,7 +284,7 @@ impl<'a> Inquiry<'a> {
         match answers.first() {
             // The claim was not tested for strings that always split into more parts than modelled.
             Some(Sat::No) if answers.iter().rev().take(prepared.world.cut_texts.len()).any(is_no) => {
-                let what = format!("texts in more than {} parts", prepared.world.items);
+                let what = format!("strings that split into more than {} parts", prepared.world.items);
                 return Ok(Verdict::Undecided(vec![undecided(what)]));
             }
             Some(Sat::No) => return Ok(holds(&prepared.world)),
@@ -318,7 +320,7 @@ impl<'a> Inquiry<'a> {
         }
         if !prepared.world.relaxed.is_empty() {
             let left_out: Vec<&str> = prepared.world.relaxed.iter().map(String::as_str).collect();
-            let what = format!("what the schema demands and is not followed: {}", left_out.join(", "));
+            let what = format!("unsupported constraints of the schema: {}", left_out.join(", "));
             return Ok(Verdict::Undecided(vec![undecided(what)]));
         }
         // Output printed before the timeout may be an incomplete model.

@@ -59,12 +59,12 @@ static SPAN: DeclType = DeclType::unbounded(DeclKind::Scalar(Type::Duration));
 impl Reader {
     pub(super) const fn name(self) -> &'static str {
         match self {
-            Self::Quantity => "what `quantity` makes of a text",
-            Self::Instant => "what `timestamp` makes of a text",
-            Self::Span => "what `duration` makes of a text",
-            Self::DateTimeField => "the text of a date-time",
-            Self::DateField => "the text of a date",
-            Self::SpanField => "the text of a duration",
+            Self::Quantity => "the value of `quantity` of a string",
+            Self::Instant => "the value of `timestamp` of a string",
+            Self::Span => "the value of `duration` of a string",
+            Self::DateTimeField => "the string form of a date-time",
+            Self::DateField => "the string form of a date",
+            Self::SpanField => "the string form of a duration",
         }
     }
 

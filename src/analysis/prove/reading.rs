@@ -56,7 +56,7 @@ impl World<'_> {
             });
         }
         if self.readings.read.len() >= MOST_READINGS {
-            return Err(undecided("more texts that are read as something else than are compared"));
+            return Err(undecided("too many strings that are parsed as other types"));
         }
         let good =
             if reader.always_reads() { self.terms.bool(true) } else { self.terms.variable(Sort::Bool) };
@@ -91,7 +91,8 @@ impl World<'_> {
     }
 
     fn constant_reading(&mut self, reader: Reader, text: Term, constant: &str) -> Result<Reading, Undecided> {
-        let read = reader.read(constant).map_err(|_| undecided("a quantity that is too large"))?;
+        let read =
+            reader.read(constant).map_err(|_| undecided("a quantity that is too large to be modelled"))?;
         let terms = &mut self.terms;
         let integer = read.and_then(|read| read.integer);
         Ok(Reading {

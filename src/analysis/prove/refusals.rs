@@ -167,7 +167,7 @@ impl<'s> Question<'s> {
         if !same_paths {
             report
                 .undecided
-                .push(undecided("paths of the scale subresource that differ").of(1, "spec.versions"));
+                .push(undecided("different paths of the scale subresource").of(1, "spec.versions"));
         }
         self.changes = merged(&mut self.world, std::mem::take(&mut self.changes));
         if self.changes.is_empty() {
@@ -195,7 +195,7 @@ impl<'s> Question<'s> {
     /// Records that a change rejects nothing new.
     pub(super) fn holds(&self, change: &Change, is_vacuous: bool, report: &mut Report) {
         if is_vacuous {
-            let what = format!("texts in more than {} parts", self.world.items);
+            let what = format!("strings that split into more than {} parts", self.world.items);
             report.undecided.push(undecided(what).of(1, &change.place));
         } else if self.world.is_bounded {
             report.up_to = Some(self.world.items);
@@ -263,10 +263,10 @@ impl<'s> Question<'s> {
         let left_out: BTreeSet<&str> =
             self.left_out.iter().chain(&self.world.relaxed).map(String::as_str).chain(guessed).collect();
         if left_out.is_empty() {
-            return undecided("the solver found an object of which the engine says otherwise");
+            return undecided("the engine does not confirm the solver's object");
         }
         let left_out: Vec<&str> = left_out.into_iter().collect();
-        undecided(format!("what is demanded and is not followed: {}", left_out.join(", ")))
+        undecided(format!("unsupported constraints: {}", left_out.join(", ")))
     }
 
     fn request(&self, model: &Model) -> Option<Request> {

@@ -141,8 +141,8 @@ fn plain(part: &PatternPart) -> Result<String, &'static str> {
         PatternPart::Concat(parts) => concat(&parts.iter().map(plain).collect::<Result<Vec<_>, _>>()?),
         PatternPart::Either(parts) => union(&parts.iter().map(plain).collect::<Result<Vec<_>, _>>()?),
         PatternPart::Repeat { least, most, part } => repeated(&plain(part)?, *least, *most),
-        PatternPart::Start | PatternPart::End => return Err("a pattern bound to an end in its middle"),
-        PatternPart::Around => return Err("a pattern that looks at lines or words"),
+        PatternPart::Start | PatternPart::End => return Err("a pattern with an anchor in its middle"),
+        PatternPart::Around => return Err("a pattern with line or word boundaries"),
     })
 }
 

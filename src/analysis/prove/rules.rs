@@ -93,9 +93,7 @@ fn of_policy(
     scope.variables = rules.variables.iter().map(|clause| (clause.name.as_str(), clause.ast())).collect();
     let mut found = Vec::new();
     if rules.annotates {
-        found.push(
-            undecided("annotations for the audit log, which may fail").of(side, "spec.auditAnnotations"),
-        );
+        found.push(undecided("audit annotations that may fail").of(side, "spec.auditAnnotations"));
     }
     let conditions = evaluated(world, &scope, &rules.conditions, side, &mut found);
     let validations = evaluated(world, &scope, &rules.validations, side, &mut found);

@@ -80,7 +80,9 @@ impl Evaluator<'_, '_, '_> {
 
     /// A value of another type is an error; an unsupported one is undecided.
     fn of_text(&mut self, function: &str, all: &[ExprId]) -> Result<Outcome, Undecided> {
-        let Some((first, rest)) = all.split_first() else { return Err(undecided("a function of nothing")) };
+        let Some((first, rest)) = all.split_first() else {
+            return Err(undecided("a function without arguments"));
+        };
         let text = self.eval(*first)?;
         let mut errors = Vec::new();
         let mut args = Vec::new();
@@ -145,26 +147,26 @@ impl Evaluator<'_, '_, '_> {
         let terms = &mut self.world.terms;
         let [old, _] = parts;
         if terms.known_text(old).is_none_or(str::is_empty) {
-            return Err(undecided("`replace` of a text that is not constant, or empty"));
+            return Err(undecided("`replace` of a string that is not constant, or of an empty one"));
         }
         let count = match count {
             None => -1,
             Some(count) => terms
                 .known_int(count)
-                .ok_or_else(|| undecided("`replace` of a number of texts that is not constant"))?,
+                .ok_or_else(|| undecided("`replace` with a limit that is not constant"))?,
         };
         let value = match count {
             0 => text,
             1 => terms.replaced(text, parts, false),
             ..0 => terms.replaced(text, parts, true),
-            _ => return Err(undecided("`replace` of more than one text, and not all")),
+            _ => return Err(undecided("`replace` with a limit above one")),
         };
         Ok(self.world.good(Value::Text(value)))
     }
 
     fn split(&mut self, text: ExprId, separator: ExprId, limit: Option<usize>) -> Result<Outcome, Undecided> {
         let Expr::Literal(Literal::String(separator)) = self.ast.expr(separator) else {
-            return Err(undecided("`split` at a text that is not constant"));
+            return Err(undecided("`split` with a separator that is not constant"));
         };
         if separator.is_empty() {
             return Err(undecided("`split` into characters"));
@@ -261,7 +263,7 @@ impl Evaluator<'_, '_, '_> {
         };
         let outcome = self.each(&list, &mut |this, value| match (value, &separator.value) {
             (Value::List(list), Value::Text(separator)) => this.in_a_row(list, *separator),
-            (Value::List(_), _) => Err(undecided("`join` with what is no text")),
+            (Value::List(_), _) => Err(undecided("`join` with a separator that is not a string")),
             (value, _) => this.no_overload(value),
         })?;
         Ok(self.world.after(separator.error, outcome))
@@ -271,7 +273,9 @@ impl Evaluator<'_, '_, '_> {
         let (mut row, mut any) = (self.world.terms.text(""), self.world.terms.bool(false));
         let nothing = row;
         for (there, item) in list.items.iter() {
-            let Value::Text(item) = item else { return Err(undecided("`join` of what are no texts")) };
+            let Value::Text(item) = item else {
+                return Err(undecided("`join` of items that are not strings"));
+            };
             let terms = &mut self.world.terms;
             let between = terms.ite(any, separator, nothing);
             let before = terms.join(row, between);
@@ -290,7 +294,7 @@ impl Evaluator<'_, '_, '_> {
             Value::Text(text) => {
                 let is_of = this.world.is_of(named, *text)?;
                 let is_wrong = this.world.terms.not(is_of);
-                let words = Rc::new(Value::Unknown("what is wrong with a text"));
+                let words = Rc::new(Value::Unknown("the error messages of a format"));
                 Ok(this.world.good(Value::Optional(is_wrong, words)))
             }
             value => this.no_overload(value),

@@ -139,11 +139,11 @@ impl Upgrade {
     ) -> Report {
         let open = |undecided| Report { undecided: vec![undecided], ..Report::default() };
         let (Some(old), Some(new)) = (Seen::of(&self.old, version), Seen::of(&self.new, version)) else {
-            return open(undecided(format!("there is no version {version} in both")));
+            return open(undecided(format!("version {version} is not in both definitions")));
         };
         let versions = self.old.version(version).zip(self.new.version(version));
         let Some((old_version, new_version)) = versions else {
-            return open(undecided(format!("there is no version {version} in both")));
+            return open(undecided(format!("version {version} is not in both definitions")));
         };
         let trial = Trial { old: &self.old, new: &self.new, versions: (old_version, new_version), step };
         let world = World::new(items, View::Typed);

@@ -121,7 +121,7 @@ impl<'s> World<'s> {
     pub(super) fn value_of(&mut self, id: NodeId) -> Result<Value, Undecided> {
         let value = self.value_of_its_type(id)?;
         let wrong = self.wrong_type(id);
-        Ok(self.merged(wrong, Value::Unknown("a value of another type than is declared"), value))
+        Ok(self.merged(wrong, Value::Unknown("a value of a type other than the declared one"), value))
     }
 
     /// Returns whether an accepted node may have another type than declared, as stored values may.
@@ -166,7 +166,7 @@ impl<'s> World<'s> {
                 }
                 Value::Map(Map { entries: Rc::new(found), of_document: typed })
             }
-            Form::Any => Value::Unknown("a value of a type that is not followed: number, or none declared"),
+            Form::Any => Value::Unknown("a value of an unsupported type: `number`, or no declared type"),
         };
         Ok(self.merged(node.null, Value::Null, value))
     }
@@ -175,7 +175,7 @@ impl<'s> World<'s> {
         let present = self.node(id)?.present;
         let value = self.value_of(id)?;
         if value.may_be_unreadable() {
-            return Ok((present, Value::Unknown("items that are instants")));
+            return Ok((present, Value::Unknown("list items that are timestamps")));
         }
         Ok((present, value))
     }

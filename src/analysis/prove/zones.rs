@@ -73,10 +73,10 @@ static PROGRAM: LazyLock<Option<Program>> = LazyLock::new(|| {
 pub(super) fn zone(text: &str) -> Zone {
     match text {
         "" | "UTC" => return Zone::Fixed(0),
-        "Local" => return Zone::Unknown("parts of an instant in the time zone of the server"),
+        "Local" => return Zone::Unknown("parts of a timestamp in the time zone of the server"),
         _ => {}
     }
-    let Some(program) = PROGRAM.as_ref() else { return Zone::Unknown("parts of an instant in a time zone") };
+    let Some(program) = PROGRAM.as_ref() else { return Zone::Unknown("parts of a timestamp in a time zone") };
     let arena = bumpalo::Bump::new();
     let mut bindings = Bindings::new(program);
     bindings.set("z", Value::String(text));
@@ -85,7 +85,7 @@ pub(super) fn zone(text: &str) -> Zone {
     };
     if !text.contains(':') {
         let found = offsets(text).map(|offsets| Zone::Changing(Rc::new(offsets)));
-        return found.unwrap_or(Zone::Unknown("parts of an instant in a time zone that is not known"));
+        return found.unwrap_or(Zone::Unknown("parts of a timestamp in an unknown time zone"));
     }
     match parts.to_slice(&arena) {
         Ok([Value::Int(2001), Value::Int(day), Value::Int(hours), Value::Int(minutes)]) => {
@@ -93,7 +93,7 @@ pub(super) fn zone(text: &str) -> Zone {
             let minutes = hours.saturating_mul(60).saturating_add(*minutes);
             Zone::Fixed(days.saturating_add(minutes).saturating_sub(NOON))
         }
-        _ => Zone::Unknown("parts of an instant in a time zone that is far from UTC"),
+        _ => Zone::Unknown("parts of a timestamp in a time zone far from UTC"),
     }
 }
 
