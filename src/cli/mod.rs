@@ -111,7 +111,7 @@ enum Command {
     Scan(Box<scan::ScanArgs>),
     /// Evaluate one CEL expression
     Eval(eval::EvalArgs),
-    /// Serve a playground for the browser, which evaluates expressions, definitions and policies as you type
+    /// Serve a browser playground that evaluates expressions, definitions and policies as you type
     Play(play::PlayArgs),
     /// Print a folder with `kube-apiserver` and `etcd` for operators' test suites: KUBEBUILDER_ASSETS=$(admit envtest)
     Envtest(envtest::EnvtestArgs),

@@ -10,7 +10,7 @@ use super::review::{Operation, Review};
 use super::{Cluster, from_files};
 use crate::objects::Objects;
 use crate::status::Refusal;
-use crate::store::Kept;
+use crate::store::{Kept, StoreError};
 use crate::{interrupt, object};
 
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Policies {
     }
 
     pub(super) fn admit(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
-        let set = self.current(cluster);
+        let set = self.current(cluster)?;
         if set.policies().next().is_none() {
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl Policies {
         review: &Review<'_>,
         again: &mut Reinvocation,
     ) -> Result<Option<Value>, Refusal> {
-        let set = self.current(cluster);
+        let set = self.current(cluster)?;
         if review.operation == Operation::Delete || set.mutating_policies().next().is_none() {
             return Ok(None);
         }
@@ -83,23 +83,30 @@ impl Policies {
         }
     }
 
-    fn current(&self, objects: &dyn Objects) -> Arc<PolicySet> {
+    /// Returns the compiled policies. Without the list of them no write is admitted.
+    fn current(&self, objects: &dyn Objects) -> Result<Arc<PolicySet>, Refusal> {
         if let Some(set) = &*self.compiled.read().unwrap_or_else(PoisonError::into_inner) {
-            return Arc::clone(set);
+            return Ok(Arc::clone(set));
         }
         // The lock is held while compiling, so that a concurrent change is not overwritten by older policies.
         let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
-        let set = Arc::new(admit_policy::unasked(|| compile(objects)));
+        let set = Arc::new(
+            admit_policy::unasked(|| compile(objects))
+                .map_err(|error| Refusal::internal(error.to_string()))?,
+        );
         *compiled = Some(Arc::clone(&set));
-        set
+        Ok(set)
     }
 }
 
-fn compile(objects: &dyn Objects) -> PolicySet {
-    let (policies, bindings) = from_files::decided_here(stored(objects, POLICIES), stored(objects, BINDINGS));
-    let (mutating, mutating_bindings) =
-        from_files::decided_here(stored(objects, MUTATING_POLICY_KEY), stored(objects, MUTATING_BINDING_KEY));
-    PolicySet::new(
+fn compile(objects: &dyn Objects) -> Result<PolicySet, StoreError> {
+    let (policies, bindings) =
+        from_files::decided_here(stored(objects, POLICIES)?, stored(objects, BINDINGS)?);
+    let (mutating, mutating_bindings) = from_files::decided_here(
+        stored(objects, MUTATING_POLICY_KEY)?,
+        stored(objects, MUTATING_BINDING_KEY)?,
+    );
+    let set = PolicySet::new(
         policies.iter().filter_map(|policy| known(policy, Policy::compile_stored(policy))).collect(),
         bindings.iter().filter_map(|binding| known(binding, Binding::compile(binding))).collect(),
     )
@@ -109,7 +116,8 @@ fn compile(objects: &dyn Objects) -> PolicySet {
             .iter()
             .filter_map(|binding| known(binding, Binding::compile_mutating(binding)))
             .collect(),
-    )
+    );
+    Ok(set)
 }
 
 /// Drops a stored document that does not compile, which was accepted by older rules, and logs it.
@@ -122,8 +130,8 @@ fn known<T, E>(document: &Value, compiled: Result<T, Vec<E>>) -> Option<T> {
         .ok()
 }
 
-fn stored(objects: &dyn Objects, storage_key: &str) -> Vec<Arc<Value>> {
+fn stored(objects: &dyn Objects, storage_key: &str) -> Result<Vec<Arc<Value>>, StoreError> {
     let mut items: Vec<Kept> = Vec::new();
-    let listed = objects.each_object(storage_key, None, &mut |kept| items.push(kept.clone()));
-    listed.map(|()| items.iter().map(|kept| kept.object.values()).collect()).unwrap_or_default()
+    objects.each_object(storage_key, None, &mut |kept| items.push(kept.clone()))?;
+    Ok(items.iter().map(|kept| kept.object.values()).collect())
 }

@@ -229,7 +229,7 @@ pub struct ResourceInfo {
     pub verbs: Vec<String>,
     pub subresources: Vec<Subresource>,
     /// Fields of the metadata that writes of the status leave as they are, or `metadata` for all of it, or `most` for
-    /// [`MOST`].
+    /// `MOST`.
     pub status_keeps: Vec<String>,
     /// Columns beside NAME; empty means `AGE` alone.
     pub columns: Vec<PrinterColumn>,

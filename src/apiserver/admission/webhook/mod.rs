@@ -44,7 +44,7 @@ pub(super) async fn admit(
     review: &Review<'_>,
     users: &WebhookUsers,
 ) -> Result<(), Refusal> {
-    let hooks = stored_hooks(cluster, Kind::Validating, users);
+    let hooks = stored_hooks(cluster, Kind::Validating, users)?;
     if hooks.is_empty() {
         return Ok(());
     }
@@ -184,7 +184,7 @@ fn asked(review: &Review<'_>, matched: &Matched<'_>, seen: &Seen<'_>, uid: &str)
     request
 }
 
-fn stored_hooks(objects: &dyn Objects, kind: Kind, users: &WebhookUsers) -> Vec<Hook> {
+fn stored_hooks(objects: &dyn Objects, kind: Kind, users: &WebhookUsers) -> Result<Vec<Hook>, Refusal> {
     let configurations = match kind {
         Kind::Validating => VALIDATING,
         Kind::Mutating => MUTATING,
@@ -197,10 +197,10 @@ fn stored_hooks(objects: &dyn Objects, kind: Kind, users: &WebhookUsers) -> Vec<
         let webhooks = object.get("webhooks").and_then(Value::as_array);
         hooks.extend(webhooks.into_iter().flatten().filter_map(|hook| Hook::read(kind, name, hook, users)));
     };
-    if let Err(error) = objects.each_object(configurations, None, &mut collect) {
-        tracing::error!(%error, "webhook configurations cannot be listed");
-    }
-    hooks
+    // A webhook that is not known would be passed by.
+    let listed = objects.each_object(configurations, None, &mut collect);
+    listed.map_err(|error| Refusal::internal(error.to_string()))?;
+    Ok(hooks)
 }
 
 fn unmatched(error: &MatchError) -> Refusal {

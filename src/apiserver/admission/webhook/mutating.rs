@@ -58,7 +58,7 @@ pub(in crate::admission) async fn mutate(
     again: &mut Reinvocation,
     users: &WebhookUsers,
 ) -> Result<Option<Value>, Refusal> {
-    let hooks = stored_hooks(cluster, Kind::Mutating, users);
+    let hooks = stored_hooks(cluster, Kind::Mutating, users)?;
     if hooks.is_empty() {
         return Ok(None);
     }

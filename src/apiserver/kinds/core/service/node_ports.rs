@@ -39,7 +39,7 @@ pub(crate) enum NoPort {
 
 /// Keeps the ports of a changed service that it does not speak of. Ports are told apart by their names.
 pub(super) fn keep(service: &mut Value, old: &Value) {
-    if may_be_on_nodes(service) && may_be_on_nodes(old) {
+    if is_on_nodes(service) && is_on_nodes(old) {
         // Of two the last is meant, also where it has no number.
         let held: HashMap<String, Option<i64>> =
             ports(old).iter().map(|port| (name(port).to_owned(), node_port(port))).collect();
