@@ -159,7 +159,8 @@ impl<'t> Merger<'t> {
         }
         // One item with the directive makes the others the whole list.
         if replaces {
-            return Ok(Merged::new(changes.into_iter().map(|item| (None, item.clone()))));
+            let whole = Merged::new(changes.into_iter().map(|item| (None, item.clone())));
+            return whole.in_order(std::iter::empty(), merge_key);
         }
         for item in &changes {
             let key = key_of(item, merge_key)?;
