@@ -357,7 +357,7 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
     match call.subresource {
         Some(Subresource::Status) => {
             let kept = call.info.status_keeps.iter().map(|kept| match kept.as_str() {
-                "metadata" | "most" => vec![field("metadata")],
+                "metadata" | "reset-for-status" => vec![field("metadata")],
                 kept => vec![field("metadata"), field(kept)],
             });
             let mut paths: Vec<Vec<Element>> = kept.collect();

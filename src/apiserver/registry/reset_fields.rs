@@ -81,7 +81,7 @@ fn put(members: &mut Map<String, Value>, name: &str, value: Option<&Value>) {
 
 /// Sets `new` to the old object with one field of spec or status as it was sent.
 fn keep_but(new: &mut Value, old: &Value, [half, field]: [&str; 2]) {
-    keep(new, old, |member| member == half, |field| !resources::MOST.contains(&field));
+    keep(new, old, |member| member == half, |field| !resources::RESET_FOR_STATUS.contains(&field));
     keep_members(object::member_mut(object::map_of(new), half), old.get(half), |name| name == field);
 }
 
@@ -96,7 +96,7 @@ fn resize(new: &mut Value, old: &Value) {
         let is_renamed = names(new, list) != names(old, list);
         (list, is_renamed, new.pointer_mut(&format!("/spec/{list}")).map(Value::take))
     });
-    keep(new, old, |_| false, |field| !resources::MOST.contains(&field));
+    keep(new, old, |_| false, |field| !resources::RESET_FOR_STATUS.contains(&field));
     let spec = &mut new["spec"];
     object::set_field(spec, "resources", own.filter(|own| !own.is_null()));
     for (list, is_renamed, sent) in lists {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-/// What most writes below an object leave as it is of the metadata.
-pub(crate) const MOST: [&str; 7] =
+/// The fields of the metadata that upstream's `ResetObjectMetaForStatus` leaves as they are: those that most statuses and
+/// subresources cannot change.
+pub(crate) const RESET_FOR_STATUS: [&str; 7] =
     ["deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences"];
 
 /// Group, version and kind of what has no row, because it is only sent or answered.
@@ -228,8 +229,8 @@ pub struct ResourceInfo {
     /// The verbs of the main resource, in discovery's (alphabetical) order.
     pub verbs: Vec<String>,
     pub subresources: Vec<Subresource>,
-    /// Fields of the metadata that writes of the status leave as they are, or `metadata` for all of it, or `most` for
-    /// `MOST`.
+    /// Fields of the metadata that writes of the status leave as they are, or `metadata` for all of it, or
+    /// `reset-for-status` for those of upstream's `ResetObjectMetaForStatus`.
     pub status_keeps: Vec<String>,
     /// Columns beside NAME; empty means `AGE` alone.
     pub columns: Vec<PrinterColumn>,
@@ -286,7 +287,7 @@ impl ResourceInfo {
     pub fn status_keeps(&self, field: &str) -> bool {
         let keeps = |kept: &String| match kept.as_str() {
             "metadata" => true,
-            "most" => MOST.contains(&field),
+            "reset-for-status" => RESET_FOR_STATUS.contains(&field),
             kept => kept == field,
         };
         self.status_keeps.iter().any(keeps)

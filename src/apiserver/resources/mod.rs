@@ -6,6 +6,6 @@ mod info;
 mod table;
 
 pub use builtin::builtin_rows;
-pub(crate) use info::{Asked, BINDING, EVICTION, MOST, OwnKind, SCALE, TOKEN_REQUEST};
+pub(crate) use info::{Asked, BINDING, EVICTION, OwnKind, RESET_FOR_STATUS, SCALE, TOKEN_REQUEST};
 pub use info::{PrinterColumn, ResourceInfo, Scope, Subresource};
 pub use table::ResourceTable;
