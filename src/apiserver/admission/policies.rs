@@ -135,3 +135,41 @@ fn stored(objects: &dyn Objects, storage_key: &str) -> Result<Vec<Arc<Value>>, S
     objects.each_object(storage_key, None, &mut |kept| items.push(kept.clone()))?;
     Ok(items.iter().map(|kept| kept.object.values()).collect())
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::resources::{ResourceTable, builtin_rows};
+    use crate::store::{Key, Stored};
+
+    /// A cluster whose objects cannot be listed.
+    #[derive(Debug)]
+    pub(in crate::admission) struct Unlisted;
+
+    impl Objects for Unlisted {
+        fn object(&self, _: &Key) -> Option<Kept> {
+            None
+        }
+
+        fn latest_object(&self, _: &Key) -> Option<Stored> {
+            None
+        }
+
+        fn each_object(&self, _: &str, _: Option<&str>, _: &mut dyn FnMut(&Kept)) -> Result<(), StoreError> {
+            Err(StoreError::Compacted { compacted: 7 })
+        }
+
+        fn resources(&self) -> Arc<ResourceTable> {
+            Arc::new(ResourceTable::new(builtin_rows(), 1))
+        }
+    }
+
+    #[test]
+    fn without_the_list_of_policies_no_write_is_admitted() {
+        let policies = Policies::default();
+        for _ in 0..2 {
+            let refusal = policies.current(&Unlisted).unwrap_err();
+            assert_eq!(refusal.code(), 500, "{refusal:?}");
+        }
+    }
+}

@@ -206,3 +206,17 @@ fn stored_hooks(objects: &dyn Objects, kind: Kind, users: &WebhookUsers) -> Resu
 fn unmatched(error: &MatchError) -> Refusal {
     Refusal::internal(error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::policies::tests::Unlisted;
+    use super::*;
+
+    #[test]
+    fn without_the_list_of_webhooks_no_write_is_admitted() {
+        for kind in [Kind::Validating, Kind::Mutating] {
+            let refusal = stored_hooks(&Unlisted, kind, &WebhookUsers::default()).unwrap_err();
+            assert_eq!(refusal.code(), 500, "{refusal:?}");
+        }
+    }
+}
