@@ -114,16 +114,16 @@ impl Cleaner {
                         Err(error) => self.leave_out(&name, error),
                     }
                 }
-                Ok(known) if known.is_symlink() => links.push((path, name, known)),
-                Ok(known) if known.is_file() => files.push((path, name)),
+                Ok(known) if known.is_symlink() => links.push((name, known)),
+                Ok(known) if known.is_file() => files.push(name),
                 Ok(_) => self.leave_out(&name, "neither file, folder nor link"),
             }
         }
-        for (path, name) in files {
-            self.file(&path, &name, scratch, sink)?;
+        for name in files {
+            self.file(&folder.join(&name), &name, scratch, sink)?;
         }
-        for (path, name, known) in links {
-            self.link(&path, &name, &known, sink)?;
+        for (name, known) in links {
+            self.link(&folder.join(&name), &name, &known, sink)?;
         }
         self.conclude(scratch, sink)
     }
@@ -191,12 +191,10 @@ impl Cleaner {
             }
         };
         let shown = self.shown_alone(name);
-        let is_made = match within(&target, shown.components().count().saturating_sub(1)) {
-            Some(target) => sink.link(&shown, known, &target)?,
-            None => false,
-        };
-        if !is_made {
-            self.leave_out(name, "a link that leads out of the folder");
+        match within(&target, shown.components().count().saturating_sub(1)) {
+            None => self.leave_out(name, "a link that leads out of the folder"),
+            Some(target) if sink.link(&shown, known, &target)? => {}
+            Some(_) => self.leave_out(name, "a link below another link"),
         }
         Ok(())
     }
