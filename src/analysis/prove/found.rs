@@ -103,7 +103,8 @@ impl Evaluator<'_, '_, '_> {
     fn all_found(&mut self, text: ExprId, pattern: ExprId) -> Result<Outcome, Undecided> {
         let literal = self.constant(pattern).and_then(|pattern| PatternPart::of(pattern).ok());
         let literal = literal.as_ref().and_then(literal_of);
-        let literal = literal.ok_or_else(|| undecided("`findAll` with a pattern that is not constant"))?;
+        let literal =
+            literal.ok_or_else(|| undecided("`findAll` with a pattern that is not a literal string"))?;
         let text = self.eval(text)?;
         self.each(&text, &mut |this, value| {
             let Value::Text(text) = value else { return this.no_overload(value) };

@@ -151,7 +151,7 @@ impl World<'_> {
             }
         };
         self.note_reading(
-            "parts of a timestamp after the year 2099 in a time zone with daylight saving time",
+            "parts of a timestamp after the year 2099 in a time zone whose offset changes",
             Some(span),
         );
         self.terms.ite(is_before, known, later)

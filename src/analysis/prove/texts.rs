@@ -147,7 +147,7 @@ impl Evaluator<'_, '_, '_> {
         let terms = &mut self.world.terms;
         let [old, _] = parts;
         if terms.known_text(old).is_none_or(str::is_empty) {
-            return Err(undecided("`replace` of a string that is not constant, or of an empty one"));
+            return Err(undecided("`replace` of a search string that is not constant, or is empty"));
         }
         let count = match count {
             None => -1,
