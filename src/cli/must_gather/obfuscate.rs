@@ -65,7 +65,7 @@ impl RuleArgs {
             Some(text) => Ruleset::parse(&text).map_err(|error| refused(&error))?,
         };
         if self.domain.is_empty() && rules == Ruleset::usual() {
-            warn!("no domain is replaced: nobody says which is the cluster's; --domain does");
+            warn!("no domain is replaced, because the cluster's domain is not known: give it with --domain");
         }
         Cleaner::new(&rules, &self.domain).map_err(|error| refused(&error))
     }

@@ -13,7 +13,7 @@ mod omit;
 mod sink;
 mod text;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek as _, Write as _};
@@ -63,8 +63,8 @@ pub struct Cleaner {
     log: String,
     untold: u64,
     cleaned: Cleaned,
-    /// The paths that exist in the result.
-    taken: BTreeSet<PathBuf>,
+    /// The paths that exist in the result, each with the highest number that was appended to it.
+    taken: BTreeMap<PathBuf, u32>,
 }
 
 impl Cleaner {
@@ -79,7 +79,7 @@ impl Cleaner {
             log: format!("obfuscated by admit {}\n", env!("CARGO_PKG_VERSION")),
             untold: 0,
             cleaned: Cleaned::default(),
-            taken: BTreeSet::from([PathBuf::from(LOG)]),
+            taken: BTreeMap::new(),
         })
     }
 
@@ -107,8 +107,8 @@ impl Cleaner {
                 Err(error) => self.leave_out(&name, error),
                 Ok(known) if known.is_dir() => {
                     let shown = self.shown(&name);
-                    sink.folder(&shown, &known)?;
-                    self.taken.insert(shown);
+                    sink.folder(&shown, &known).map_err(|error| at(&shown, &error))?;
+                    self.taken.entry(shown).or_insert(1);
                     match below(&path, &name) {
                         Ok(entries) => left.extend(entries),
                         Err(error) => self.leave_out(&name, error),
@@ -119,17 +119,19 @@ impl Cleaner {
                 Ok(_) => self.leave_out(&name, "neither file, folder nor link"),
             }
         }
+        // A folder may have the name of the log; no file gets it.
+        let log = self.alone(PathBuf::from(LOG));
         for name in files {
             self.file(&folder.join(&name), &name, scratch, sink)?;
         }
         for (name, known) in links {
             self.link(&folder.join(&name), &name, &known, sink)?;
         }
-        self.conclude(scratch, sink)
+        self.conclude(&log, scratch, sink)
     }
 
     /// Returns what was done, and the originals with their replacements, which receivers of the archive must not get.
-    pub fn finish(self) -> (Cleaned, std::collections::BTreeMap<String, String>) {
+    pub fn finish(self) -> (Cleaned, BTreeMap<String, String>) {
         (self.cleaned, self.replacer.into_table())
     }
 
@@ -163,12 +165,20 @@ impl Cleaner {
     /// Returns the obfuscated form of a file's path, which is unique.
     fn shown_alone(&mut self, name: &Path) -> PathBuf {
         let shown = self.shown(name);
-        let (mut alone, mut number) = (shown.clone(), 1_u32);
-        while !self.taken.insert(alone.clone()) {
-            number += 1;
+        self.alone(shown)
+    }
+
+    /// Takes a path of the result, or the first free one with a number appended.
+    fn alone(&mut self, shown: PathBuf) -> PathBuf {
+        let mut number = self.taken.get(&shown).copied().unwrap_or_default();
+        let mut alone = shown.clone();
+        while self.taken.contains_key(&alone) {
+            number = number.saturating_add(1);
             alone.clone_from(&shown);
             alone.as_mut_os_string().push(format!("~{number}"));
         }
+        self.taken.insert(shown, number.max(1));
+        self.taken.entry(alone.clone()).or_insert(1);
         alone
     }
 
@@ -193,7 +203,7 @@ impl Cleaner {
         let shown = self.shown_alone(name);
         match within(&target, shown.components().count().saturating_sub(1)) {
             None => self.leave_out(name, "a link that leads out of the folder"),
-            Some(target) if sink.link(&shown, known, &target)? => {}
+            Some(target) if sink.link(&shown, known, &target).map_err(|error| at(&shown, &error))? => {}
             Some(_) => self.leave_out(name, "a link below another link"),
         }
         Ok(())
@@ -251,7 +261,7 @@ impl Cleaner {
         self.tell_replaced(&shown, &before);
         let length = scratch.stream_position()?;
         scratch.rewind()?;
-        sink.file(&shown, &known, scratch, length)?;
+        sink.file(&shown, &known, scratch, length).map_err(|error| at(&shown, &error))?;
         self.cleaned.files += 1;
         Ok(())
     }
@@ -292,7 +302,7 @@ impl Cleaner {
         }
     }
 
-    fn conclude(&mut self, scratch: &mut File, sink: &mut impl Sink) -> Result<(), CleanError> {
+    fn conclude(&mut self, log: &Path, scratch: &mut File, sink: &mut impl Sink) -> Result<(), CleanError> {
         self.cleaned.replaced = self.replacer.counts().clone();
         if self.untold > 0 {
             let _ = writeln!(self.log, "and {} lines more", self.untold);
@@ -306,7 +316,8 @@ impl Cleaner {
         scratch.write_all(self.log.as_bytes())?;
         let known = scratch.metadata()?;
         scratch.rewind()?;
-        sink.file(Path::new(LOG), &known, scratch, self.log.len() as u64)?;
+        let length = self.log.len() as u64;
+        sink.file(log, &known, scratch, length).map_err(|error| at(log, &error))?;
         Ok(sink.finish()?)
     }
 }
@@ -326,6 +337,11 @@ fn looked_at(file: &mut File) -> io::Result<Result<Form, &'static str>> {
         form => form,
     };
     Ok(form)
+}
+
+/// Returns an error of the output with the path in it, which is an obfuscated one.
+fn at(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Returns a relative target with its steps upwards in front, or None if they lead out of a folder in which the link is

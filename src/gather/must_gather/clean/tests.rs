@@ -207,6 +207,45 @@ fn no_link_leads_out_of_the_folder() {
     assert_eq!(links.len(), 5, "{links:?}");
 }
 
+/// Neither as many files of one name as there are keep it busy, nor a folder with the name of the log.
+#[test]
+fn names_are_made_unique_in_one_step_each() {
+    let from = tempfile::tempdir().unwrap();
+    fs::create_dir(from.path().join(LOG)).unwrap();
+    fs::write(from.path().join(LOG).join("kept"), "10.0.0.1").unwrap();
+    for number in 0..3_000 {
+        fs::write(from.path().join(format!("10.0.{}.{}", number / 250, number % 250)), "").unwrap();
+    }
+    let rules = Ruleset::parse("config: {obfuscate: [{type: IP, target: FilePath}]}").unwrap();
+    let mut cleaner = Cleaner::new(&rules, &[]).unwrap();
+    let to = tempfile::tempdir().unwrap();
+    let sink = &mut Folder::new(&to.path().join("out"));
+    cleaner.clean(from.path(), &mut tempfile::tempfile().unwrap(), sink).unwrap();
+    assert_eq!(cleaner.taken[Path::new("xxx.xxx.xxx.xxx")], 3_000);
+    let files = files(&to.path().join("out"));
+    assert_eq!(files["obfuscation.log/kept"], b"10.0.0.1");
+    assert!(has(&files["obfuscation.log~2"], "3001 files, 0 left out"), "{:?}", files.keys().take(4));
+    assert!(files.contains_key("xxx.xxx.xxx.xxx~3000") && files.len() == 3_002, "{}", files.len());
+}
+
+/// What cannot be written is named, by its obfuscated path.
+#[test]
+fn an_error_of_the_output_names_the_path() {
+    let from = tempfile::tempdir().unwrap();
+    fs::write(from.path().join("10.0.0.1"), "a").unwrap();
+    fs::write(from.path().join("b"), "b").unwrap();
+    // A rule that makes a file stand below another one.
+    let rules = Ruleset::parse(
+        "config: {obfuscate: [{type: IP, target: FilePath}, {type: Keywords, target: FilePath, replacement: {b: xxx.xxx.xxx.xxx/b}}]}",
+    )
+    .unwrap();
+    let mut cleaner = Cleaner::new(&rules, &[]).unwrap();
+    let to = tempfile::tempdir().unwrap();
+    let sink = &mut Folder::new(&to.path().join("out"));
+    let error = cleaner.clean(from.path(), &mut tempfile::tempfile().unwrap(), sink).unwrap_err();
+    assert!(error.to_string().starts_with("xxx.xxx.xxx.xxx"), "{error}");
+}
+
 #[test]
 fn a_folder_that_is_not_there_is_no_empty_archive() {
     let mut cleaner = Cleaner::new(&Ruleset::usual(), &[]).unwrap();
