@@ -60,8 +60,8 @@ impl Registry {
         // Written concurrently, so that a durable store commits them together.
         futures::future::join_all(missing.map(|version| self.register(&call, version))).await;
         let names: BTreeSet<String> = versions.iter().map(name_of).collect();
-        for (key, revision, last) in managed.into_iter().filter(|(key, ..)| !names.contains(&key.name)) {
-            noted(&key.name, self.store.delete(&key, revision, last).await);
+        for (key, revision) in managed.into_iter().filter(|(key, _)| !names.contains(&key.name)) {
+            noted(&key.name, self.store.delete_unchanged(&key, revision).await);
         }
     }
 
@@ -79,17 +79,17 @@ impl Registry {
     }
 
     /// Returns the APIServices that belong to definitions.
-    fn managed(&self, info: &Arc<ResourceInfo>) -> Vec<(Key, u64, Value)> {
+    fn managed(&self, info: &Arc<ResourceInfo>) -> Vec<(Key, u64)> {
         let mut found = Vec::new();
         for kept in self.stored_objects(&info.storage_key, None) {
-            let object = Arc::unwrap_or_clone(kept.object.values());
+            let object = kept.object.values();
             if object::label(&object, MANAGED) == Some("true") {
                 let key = Key {
                     resource: info.storage_key.as_str().into(),
                     namespace: String::new(),
                     name: object::name(&object).to_owned(),
                 };
-                found.push((key, kept.revision, object));
+                found.push((key, kept.revision));
             }
         }
         found

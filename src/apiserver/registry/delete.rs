@@ -88,16 +88,16 @@ impl Registry {
                 // Watchers see the object as it was stored last, without deletion marks; graceful kinds are stored with
                 // these first, even if the grace period is zero.
                 let is_told = has(&call.info, Habit::Graceful) && !has(&call.info, Habit::HidesGrace);
-                let (revision, live) = if is_told && last != *live {
-                    let told = self.store.put(&key, Expect::Revision(revision), last.clone()).await?;
-                    (told.revision, told.object)
+                let revision = if is_told && last != *live {
+                    let told = self.store.put_once(&key, Expect::Revision(revision), last).await?;
+                    last = Arc::unwrap_or_clone(told.object);
+                    told.revision
                 } else {
-                    (revision, live)
+                    revision
                 };
-                let removed = self.store.delete(&key, revision, Arc::unwrap_or_clone(live)).await?;
-                let revision = removed.revision.to_string();
-                object::set_meta(&mut last, "resourceVersion", Some(revision.into()));
-                self.after_delete(call, &removed.object).await;
+                let removed = self.store.delete_unchanged(&key, revision).await?;
+                object::set_meta(&mut last, "resourceVersion", Some(removed.to_string().into()));
+                self.after_delete(call, &live).await;
             }
             return Ok(if has(&call.info, Habit::AnswersDeleted) {
                 Answered::Shown(last.into())

@@ -185,8 +185,7 @@ impl Registry {
             let key = call.key(object::name(&stored.object));
             let mut stored = Some(stored);
             while let Some(live) = stored.take() {
-                let last = (*live.object).clone();
-                match self.store.delete(&key, live.revision, last).await {
+                match self.store.delete_unchanged(&key, live.revision).await {
                     Ok(_) => {}
                     Err(StoreError::Conflict(_)) => {
                         stored = self.store.latest(&key).filter(|live| file_of(&live.object).is_some());

@@ -202,9 +202,9 @@ impl Registry {
             let Some(live) = self.store.latest(&key).filter(|live| live.revision == revision) else {
                 return Ok(Err(StoreError::Conflict(None)));
             };
-            return Ok(match self.store.delete(&key, revision, Arc::unwrap_or_clone(live.object)).await {
-                Ok(removed) => {
-                    self.after_delete(call, &removed.object).await;
+            return Ok(match self.store.delete_unchanged(&key, revision).await {
+                Ok(_) => {
+                    self.after_delete(call, &live.object).await;
                     Ok(new.into())
                 }
                 Err(error) => Err(error),

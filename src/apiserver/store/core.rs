@@ -230,7 +230,7 @@ impl Shared {
         expect: Expect,
         mut object: Value,
         submit: impl FnOnce(Revision, &Arc<Packed>),
-    ) -> Result<Stored, StoreError> {
+    ) -> Result<(Arc<Packed>, Stored), StoreError> {
         let draft = Draft::of(&mut object);
         let mut core = self.write();
         let previous = core.expected(key, expect)?;
@@ -245,9 +245,12 @@ impl Shared {
         };
         core.record(key, event, self.published());
         submit(revision, &packed);
-        drop(core);
-        self.recent.keep(&packed, &object);
-        Ok(Stored { revision, object })
+        Ok((packed, Stored { revision, object }))
+    }
+
+    /// Caches the parsed form of an object that was just written.
+    pub(super) fn remember(&self, packed: &Arc<Packed>, object: &Arc<Value>) {
+        self.recent.keep(packed, object);
     }
 
     pub(super) fn delete(
@@ -258,22 +261,41 @@ impl Shared {
         submit: impl FnOnce(Revision),
     ) -> Result<Stored, StoreError> {
         let draft = Draft::of(&mut last);
+        let (revision, object) =
+            self.removed(key, expected, submit, |revision, _| draft.at(revision, last))?;
+        Ok(Stored { revision, object })
+    }
+
+    /// Like [`Self::delete`]; watchers get the object as it is stored, which is not parsed.
+    pub(super) fn delete_unchanged(
+        &self,
+        key: &Key,
+        expected: Revision,
+        submit: impl FnOnce(Revision),
+    ) -> Result<Revision, StoreError> {
+        let (revision, ()) =
+            self.removed(key, expected, submit, |revision, stored| (stored.at(revision), ()))?;
+        Ok(revision)
+    }
+
+    /// Only watchers read a removed object, and they use its JSON: it must not displace others from the cache.
+    fn removed<T>(
+        &self,
+        key: &Key,
+        expected: Revision,
+        submit: impl FnOnce(Revision),
+        last: impl FnOnce(Revision, &Packed) -> (Arc<Packed>, T),
+    ) -> Result<(Revision, T), StoreError> {
         let mut core = self.write();
-        let previous = core.expected(key, Expect::Revision(expected))?;
+        let previous =
+            core.expected(key, Expect::Revision(expected))?.ok_or(StoreError::Conflict(None))?.object;
         let revision = core.next_revision();
-        let (packed, last) = draft.at(revision, last);
-        let event = Event {
-            revision,
-            kind: EventKind::Deleted,
-            namespace: key.namespace.clone(),
-            object: packed,
-            previous: previous.map(|kept| kept.object),
-        };
+        let (object, told) = last(revision, &previous);
+        let namespace = key.namespace.clone();
+        let event = Event { revision, kind: EventKind::Deleted, namespace, object, previous: Some(previous) };
         core.record(key, event, self.published());
         submit(revision);
-        drop(core);
-        // Only watchers read a removed object, and they use its JSON: it must not displace others from the cache.
-        Ok(Stored { revision, object: last })
+        Ok((revision, told))
     }
 
     pub(super) fn compact(&self, revision: Revision) {

@@ -279,14 +279,35 @@ impl Store {
     /// # Errors
     /// [`StoreError::Conflict`] when the object is not as expected; [`StoreError::Backend`] when it cannot be stored.
     pub async fn put(&self, key: &Key, expect: Expect, object: Value) -> Result<Stored, StoreError> {
+        let (packed, stored, durable) = self.write(key, expect, object)?;
+        self.shared.remember(&packed, &stored.object);
+        self.settle(key, stored.revision, durable).await?;
+        Ok(stored)
+    }
+
+    /// Like [`Self::put`], for writers after whom nobody reads the object: its parsed form is not cached.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub(crate) async fn put_once(
+        &self,
+        key: &Key,
+        expect: Expect,
+        object: Value,
+    ) -> Result<Stored, StoreError> {
+        let (_, stored, durable) = self.write(key, expect, object)?;
+        self.settle(key, stored.revision, durable).await?;
+        Ok(stored)
+    }
+
+    fn write(&self, key: &Key, expect: Expect, object: Value) -> Result<Written, StoreError> {
         let mut durable = None;
-        let stored = stored_whole(|| {
+        let (packed, stored) = stored_whole(|| {
             self.shared.put(key, expect, object, |revision, object| {
                 durable = self.submit(key, revision, Some(Arc::clone(object)));
             })
         })?;
-        self.settle(key, stored.revision, durable).await?;
-        Ok(stored)
+        Ok((packed, stored, durable))
     }
 
     /// Removes the object at `expected`. `last` is the final state for watchers; it is returned with the revision of the removal.
@@ -302,6 +323,25 @@ impl Store {
         })?;
         self.settle(key, removed.revision, durable).await?;
         Ok(removed)
+    }
+
+    /// Like [`Self::delete`], with the object as it is stored as its final state. Returns the revision of the removal.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub(crate) async fn delete_unchanged(
+        &self,
+        key: &Key,
+        expected: Revision,
+    ) -> Result<Revision, StoreError> {
+        let mut durable = None;
+        let revision = stored_whole(|| {
+            self.shared.delete_unchanged(key, expected, |revision| {
+                durable = self.submit(key, revision, None);
+            })
+        })?;
+        self.settle(key, revision, durable).await?;
+        Ok(revision)
     }
 
     /// Forgets history up to `revision`, as etcd's compaction does.
@@ -346,5 +386,8 @@ fn stored_whole<T>(write: impl FnOnce() -> Result<T, StoreError>) -> Result<T, S
     }
     written
 }
+
+/// A write that readers do not see yet.
+type Written = (Arc<Packed>, Stored, Option<Durable>);
 
 type Durable = oneshot::Receiver<Result<(), BackendError>>;

@@ -27,6 +27,7 @@ const MANAGED: &str = "managedFields";
 /// [`Store`](super::Store) has an example.
 pub struct Packed {
     text: Box<[u8]>,
+    version: Place,
     /// The size of the parsed form, by [`estimate`].
     weight: usize,
     values: Mutex<Values>,
@@ -52,11 +53,13 @@ impl Values {
     }
 }
 
+/// Position of the value of `metadata.resourceVersion` in the JSON of an object; empty if it has none.
+type Place = Range<u32>;
+
 /// The JSON of an object that has no revision yet.
 pub(super) struct Draft {
     text: Vec<u8>,
-    /// Position of the value of `metadata.resourceVersion` in the text.
-    version: Option<Range<usize>>,
+    version: Place,
     weight: usize,
 }
 
@@ -64,7 +67,7 @@ impl Draft {
     /// Serializes `object`, and adds a member for its revision to it.
     pub(super) fn of(object: &mut Value) -> Self {
         set_resource_version(object, 0);
-        let mut draft = Self { text: Vec::new(), version: None, weight: estimate(object) };
+        let mut draft = Self { text: Vec::new(), version: Place::default(), weight: estimate(object) };
         match object {
             Value::Object(members) => draft.members(members),
             other => draft.write(other),
@@ -76,12 +79,8 @@ impl Draft {
     pub(super) fn at(self, revision: Revision, mut object: Value) -> (Arc<Packed>, Arc<Value>) {
         set_resource_version(&mut object, revision);
         let values = Arc::new(object);
-        let Self { text, version, weight } = self;
-        let text = match version.and_then(|at| Some((text.get(..at.start)?, text.get(at.end..)?))) {
-            Some((before, after)) => [before, format!("\"{revision}\"").as_bytes(), after].concat(),
-            None => text,
-        };
-        let packed = Packed { text: text.into(), weight, values: Mutex::default() };
+        let (text, version) = with_revision(&self.text, &self.version, revision);
+        let packed = Packed { text, version, weight: self.weight, values: Mutex::default() };
         (Arc::new(packed), values)
     }
 
@@ -104,7 +103,7 @@ impl Draft {
             let start = self.text.len();
             self.write(value);
             if name == "resourceVersion" {
-                self.version = Some(start..self.text.len());
+                self.version = place_of(start, self.text.len());
             }
         }
         self.text.push(b'}');
@@ -135,6 +134,12 @@ impl Packed {
         let Some(revision) = revision.and_then(|text| text.parse().ok()) else { return Ok(None) };
         let (packed, _) = Draft::of(&mut object).at(revision, object);
         Ok(Some((revision, packed)))
+    }
+
+    /// Returns the same object at another revision, without parsing it.
+    pub(super) fn at(&self, revision: Revision) -> Arc<Self> {
+        let (text, version) = with_revision(&self.text, &self.version, revision);
+        Arc::new(Self { text, version, weight: self.weight, values: Mutex::default() })
     }
 
     /// Returns the object as JSON, without white space.
@@ -289,6 +294,27 @@ impl Recent {
     }
 }
 
+/// Returns `text` with `revision` at `version`, and where it stands there; the text as it is where it has no place for it.
+fn with_revision(text: &[u8], version: &Place, revision: Revision) -> (Box<[u8]>, Place) {
+    let (start, end) = (version.start as usize, version.end as usize);
+    match (text.get(..start), text.get(end..)) {
+        (Some(before), Some(after)) if start < end => {
+            let revision = format!("\"{revision}\"");
+            let version = place_of(start, start + revision.len());
+            ([before, revision.as_bytes(), after].concat().into(), version)
+        }
+        _ => (text.into(), Place::default()),
+    }
+}
+
+/// Objects are limited to a few megabytes; one of more than 4 GiB would have no place for its revision.
+fn place_of(start: usize, end: usize) -> Place {
+    match (u32::try_from(start), u32::try_from(end)) {
+        (Ok(start), Ok(end)) => start..end,
+        _ => Place::default(),
+    }
+}
+
 fn set_resource_version(object: &mut Value, revision: Revision) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
@@ -336,12 +362,18 @@ mod tests {
         assert_eq!(kept.text(), values.to_string().as_bytes());
         let (revision, again) = Packed::read(kept.text()).unwrap().unwrap();
         assert_eq!((revision, again.text()), (1_234_567, kept.text()));
+        for revision in [1, 1_234_567, u64::MAX] {
+            let later = kept.at(7).at(revision);
+            assert_eq!(later.text(), packed(&object, revision).0.text());
+            assert_eq!((&later.version, later.weight), (&packed(&object, revision).0.version, kept.weight));
+        }
         assert_eq!(kept.head(), json!({"apiVersion": "example.com/v1", "metadata": values["metadata"]}));
         for other in
             [json!({"metadata": {}}), json!({"apiVersion": "v1", "kind": "A", "metadata": {}}), json!(3)]
         {
             let (kept, values) = packed(&other, 9);
             assert_eq!((kept.text(), kept.values()), (values.to_string().as_bytes(), values.clone()));
+            assert_eq!(kept.at(10).text(), packed(&other, 10).0.text());
         }
     }
 

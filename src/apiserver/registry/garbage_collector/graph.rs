@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::Value;
 
@@ -150,6 +151,7 @@ impl Registry {
     /// # Errors
     /// If the store cannot list them: without all of them missing owners cannot be determined.
     pub(super) fn graph(&self) -> Result<Graph, StoreError> {
+        let began = Instant::now();
         let at = self.store.revision();
         let served = self.served();
         let nodes = self.nodes(&served, at)?;
@@ -159,6 +161,7 @@ impl Registry {
         for info in served.table.rows().iter().filter(|info| !info.storage_key.is_empty()) {
             kinds.entry((info.api_version(), info.kind.clone())).or_insert_with(|| Arc::clone(info));
         }
+        self.collector.walked_for(began.elapsed());
         Ok(Graph { nodes, by_key, kinds })
     }
 

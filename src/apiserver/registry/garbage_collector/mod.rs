@@ -9,11 +9,12 @@ mod namespaces;
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep};
+use tokio::time::sleep;
 
 use self::graph::{Graph, Node, Owners};
 use super::{Registry, kinds};
@@ -38,6 +39,8 @@ const REST: u32 = 4;
 #[derive(Debug, Default)]
 pub(super) struct Collector {
     pending: Mutex<bool>,
+    /// How long the walks since the last pause took.
+    walked: Mutex<Duration>,
     wake: Notify,
 }
 
@@ -45,6 +48,10 @@ impl Collector {
     pub(super) fn poke(&self) {
         *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.wake.notify_one();
+    }
+
+    fn walked_for(&self, time: Duration) {
+        *self.walked.lock().unwrap_or_else(PoisonError::into_inner) += time;
     }
 
     async fn wait(&self) {
@@ -67,12 +74,14 @@ impl Registry {
         self.collector.poke();
         loop {
             self.collector.wait().await;
-            let began = Instant::now();
             if let Err(error) = self.sweep().await {
                 tracing::warn!(%error, "garbage collection will try again with the next change");
             }
-            // While objects are removed one by one, a walk for each of them is not worth it.
-            sleep(began.elapsed() * REST).await;
+            // While objects are removed one by one, a walk for each of them is not worth it. Deletions need no pause: what
+            // waits behind those of a large namespace has waited long enough.
+            let walked =
+                std::mem::take(&mut *self.collector.walked.lock().unwrap_or_else(PoisonError::into_inner));
+            sleep(walked * REST).await;
         }
     }
 
