@@ -56,6 +56,28 @@ impl Question<'_> {
         }
     }
 
+    /// Returns the changes that reject nothing even with the related assumptions alone: a query of a few variables, where that with
+    /// all assumptions has thousands.
+    pub(super) fn refuted_nearby(&self, many: &Many<'_>, solver: &mut dyn Solver) -> BTreeSet<usize> {
+        let terms = &self.world.terms;
+        let near: Vec<Vec<Term>> =
+            self.unblocked.iter().map(|goal| terms.near(*goal, many.assumed)).collect();
+        if near.iter().all(|near| near.len() == many.assumed.len()) {
+            return BTreeSet::new();
+        }
+        let roots: Vec<Term> = near.iter().flatten().chain(&self.unblocked).copied().collect();
+        let mut script = self.preamble(&[], &roots);
+        for (goal, near) in self.unblocked.iter().zip(&near) {
+            script.push_str("(push 1)\n");
+            for assumed in near.iter().chain([goal]) {
+                let _ = writeln!(script, "(assert {})", terms.name(*assumed));
+            }
+            script.push_str("(check-sat)\n(pop 1)\n");
+        }
+        let answers = answers(solver, &script, 4).unwrap_or_default();
+        answers.iter().enumerate().filter(|(_, answer)| **answer == Sat::No).map(|(at, _)| at).collect()
+    }
+
     /// Looks for an object that shows a change: first with the related assumptions, then with all of them.
     fn alone(
         &self,

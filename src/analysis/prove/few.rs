@@ -37,20 +37,28 @@ impl Question<'_> {
         report: &mut Report,
     ) {
         let Round { many, trial, over } = *round;
-        let is_one = self.changes.len() == 1;
-        let script = self.script(many.assumed, many.goals, roots);
-        let answers = match answers(solver, &script, if is_one { 1 } else { 2 }) {
-            Ok(answers) => answers,
-            Err(why) if is_one => return report.undecided.push(why),
-            Err(_) => Vec::new(),
+        if self.changes.len() == 1 {
+            let is_vacuous = self.is_vacuous(None, many, solver);
+            return self.each_alone(round, &[0], (&Model::new(), is_vacuous), solver, report);
+        }
+        let refuted = self.refuted_nearby(many, solver);
+        let left: Vec<usize> = (0..self.changes.len()).filter(|at| !refuted.contains(at)).collect();
+        let goals: Vec<Term> = left.iter().filter_map(|at| many.goals.get(*at)).copied().collect();
+        let answers = if goals.is_empty() {
+            Vec::new()
+        } else {
+            answers(solver, &self.script(many.assumed, &goals, roots), 2).unwrap_or_default()
         };
-        let each = if is_one { 1 } else { 2 };
-        let is_vacuous =
-            self.is_vacuous(answers.get(self.changes.len().saturating_mul(each)..), many, solver);
         // For each change: is there an object that shows it, and is there one that violates nothing else?
+        let each = if goals.len() > 1 { 2 } else { 1 };
+        let is_vacuous = self.is_vacuous(answers.get(goals.len().saturating_mul(each)..), many, solver);
         let mut of_each = answers.chunks(each);
         let (mut open, mut base) = (Vec::new(), Model::new());
         for (at, change) in self.changes.iter().enumerate() {
+            if refuted.contains(&at) {
+                self.holds(change, is_vacuous, report);
+                continue;
+            }
             let answer = of_each.next().unwrap_or_default();
             let mut models = Vec::new();
             for model in answer.iter().rev() {
@@ -67,8 +75,6 @@ impl Question<'_> {
                     None => report.undecided.push(self.why(change, answer).of(1, &change.place)),
                 }
                 base = first;
-            } else if is_one {
-                report.undecided.push(self.why(change, answer).of(1, &change.place));
             } else {
                 open.push(at);
             }
