@@ -44,11 +44,12 @@
 //! | `codec` | bodies to objects of a kind | builtin, emptied, kinds, object, resources, served, status |
 //! | `call` | one request to a resource, and its options | clock, conversion, emptied, identity, object, resources, served, status, store, warning |
 //! | `authorization` | who may do what | call, identity, kinds, object, objects, status, store |
-//! | `admission` | which writes are admitted, and how plugins and webhooks change them | call, callout, conversion, digest, identity, interrupt, kinds, object, objects, resources, served, status, store |
+//! | `admission` | which writes are admitted, and how plugins and webhooks change them | call, callout, conversion, digest, identity, interrupt, kinds, metrics, object, objects, resources, served, status, store |
 //! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, emptied, housekeeping, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
+//! | `metrics` | the counts of requests for `/metrics` | resources |
 //! | `flowcontrol` | how much work runs concurrently, per user and in total | identity, interrupt, status |
-//! | `server` | the state that all requests share, and its start | admission, audit, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, object, openapi, registry, status, store, warning |
-//! | `http` | paths, bodies, responses and connections | audit, authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, object, registry, resources, server, status, table, warning |
+//! | `server` | the state that all requests share, and its start | admission, audit, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, metrics, object, openapi, registry, status, store, warning |
+//! | `http` | paths, bodies, responses and connections | audit, authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, metrics, object, registry, resources, server, status, table, warning |
 
 mod admission;
 mod audit;
@@ -73,6 +74,7 @@ mod interrupt;
 mod kinds;
 mod logs;
 mod managed_fields;
+mod metrics;
 mod object;
 mod objects;
 mod openapi;

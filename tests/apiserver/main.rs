@@ -29,6 +29,7 @@ mod kinds;
 mod managed_fields;
 mod many_watches;
 mod mask;
+mod metrics;
 mod mutations;
 mod openapi;
 mod ownership;

@@ -27,6 +27,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::conversion::Webhook;
+use crate::metrics::AdmissionMetrics;
 use crate::objects::Objects;
 use crate::resources::ResourceInfo;
 use crate::served::ScalePaths;
@@ -34,6 +35,7 @@ use crate::status::Refusal;
 
 use self::plugins::{Live, MUTATING_WEBHOOKS, Request, VALIDATING_POLICIES, VALIDATING_WEBHOOKS};
 use self::policies::Policies;
+use self::webhook::Caller;
 
 /// Holds the state of admission: settings of plugins and compiled policies.
 #[derive(Debug, Default)]
@@ -42,6 +44,8 @@ pub(crate) struct Admission {
     /// The settings of the plugins, and what they remember between requests.
     live: Live,
     policies: Policies,
+    /// What webhooks and policies did.
+    metrics: AdmissionMetrics,
 }
 
 /// Gives admission what it reads from the cluster that a write goes to.
@@ -87,7 +91,7 @@ impl Again {
 impl Admission {
     /// Creates the state for these plugins.
     pub(crate) fn new(plugins: AdmissionPlugins) -> Self {
-        Self { live: plugins.live(), plugins, policies: Policies::default() }
+        Self { live: plugins.live(), plugins, ..Self::default() }
     }
 
     /// Copies the state for another cluster, with the compiled policies if they are `current`.
@@ -96,6 +100,7 @@ impl Admission {
             plugins: self.plugins.clone(),
             live: self.plugins.live(),
             policies: self.policies.fork(current),
+            metrics: AdmissionMetrics::default(),
         }
     }
 
@@ -106,6 +111,11 @@ impl Admission {
         written: quota::Written<'_>,
     ) -> Option<quota::Uncovered> {
         self.live.uncovered(quotas, written)
+    }
+
+    /// Returns the counts of what webhooks and policies did.
+    pub(crate) fn metrics(&self) -> &AdmissionMetrics {
+        &self.metrics
     }
 
     pub(crate) fn plugins(&self) -> &AdmissionPlugins {
@@ -199,8 +209,9 @@ impl Admission {
             return Ok(by_policies);
         }
         let seen = review.seen_as(by_policies.as_ref().or(review.object), review.old_object);
-        let users = self.plugins.webhook_users(Kind::Mutating);
-        let by_webhooks = webhook::mutate(cluster, &seen, &mut again.webhooks, users).await?;
+        let caller =
+            Caller { cluster, users: self.plugins.webhook_users(Kind::Mutating), metrics: &self.metrics };
+        let by_webhooks = webhook::mutate(&caller, &seen, &mut again.webhooks).await?;
         Ok(by_webhooks.or(by_policies))
     }
 
@@ -233,11 +244,13 @@ impl Admission {
 
     async fn ask(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
         if self.plugins.is_enabled(VALIDATING_POLICIES) {
-            let decide = || self.policies.admit(cluster, review);
-            review.call.conversions.provide(cluster, decide).await?;
+            let decide = || self.policies.decide(cluster, review);
+            let decision = review.call.conversions.provide(cluster, decide).await?;
+            Policies::settle(decision, review, &self.metrics)?;
         }
         if self.plugins.is_enabled(VALIDATING_WEBHOOKS) {
-            webhook::admit(cluster, review, self.plugins.webhook_users(Kind::Validating)).await?;
+            let users = self.plugins.webhook_users(Kind::Validating);
+            webhook::admit(&Caller { cluster, users, metrics: &self.metrics }, review).await?;
         }
         Ok(())
     }

@@ -2,12 +2,16 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use admit_policy::{Binding, Deadline, EvalOptions, Host, MutatingPolicy, Policy, PolicySet, Reinvocation};
+use admit_policy::{
+    Binding, Deadline, Decision, Enforcement, EvalOptions, Host, MutatingPolicy, Policy, PolicySet,
+    Reinvocation, Verdict,
+};
 use serde_json::{Value, json};
 
 use super::policy_keys::{BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY, POLICIES};
 use super::review::{Operation, Review};
 use super::{Cluster, from_files};
+use crate::metrics::AdmissionMetrics;
 use crate::objects::Objects;
 use crate::status::Refusal;
 use crate::store::{Kept, StoreError};
@@ -30,16 +34,32 @@ impl Policies {
         Self { compiled: RwLock::new(compiled.clone().filter(|_| current)) }
     }
 
-    pub(super) fn admit(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
+    /// Evaluates the validating policies, if there are any.
+    pub(super) fn decide(
+        &self,
+        cluster: &dyn Cluster,
+        review: &Review<'_>,
+    ) -> Result<Option<Decision>, Refusal> {
         let set = self.current(cluster)?;
         if set.policies().next().is_none() {
-            return Ok(());
+            return Ok(None);
         }
         let deadline = Some(Deadline::new(&interrupt::is_over));
         let eval = EvalOptions { deadline, ..EvalOptions::default() };
         let decision = set.decide_with(&review.request()?, &review.host(cluster), |_| true, eval);
         // Ends here if the request's time is over: its answer has been sent.
         interrupt::checkpoint();
+        Ok(Some(decision))
+    }
+
+    /// Carries out what the policies decided, and counts it.
+    pub(super) fn settle(
+        decision: Option<Decision>,
+        review: &Review<'_>,
+        metrics: &AdmissionMetrics,
+    ) -> Result<(), Refusal> {
+        let Some(decision) = decision else { return Ok(()) };
+        count(&decision, metrics);
         if !decision.audit_annotations.is_empty() {
             tracing::debug!(annotations = %json!(decision.audit_annotations), "audit annotations");
             review.call.warnings.annotate(decision.audit_annotations);
@@ -96,6 +116,26 @@ impl Policies {
         );
         *compiled = Some(Arc::clone(&set));
         Ok(set)
+    }
+}
+
+/// Counts the rules that failed, once for each action.
+fn count(decision: &Decision, metrics: &AdmissionMetrics) {
+    for outcome in &decision.outcomes {
+        let Some(binding) = &outcome.binding else { continue };
+        for rule in &outcome.rules {
+            if let Verdict::Errored { denies: false, .. } = rule.verdict {
+                metrics.checked(&outcome.policy, binding, "allow");
+            }
+            for action in &rule.enforced {
+                let action = match action {
+                    Enforcement::Deny => "deny",
+                    Enforcement::Warn => "warn",
+                    Enforcement::Audit => "audit",
+                };
+                metrics.checked(&outcome.policy, binding, action);
+            }
+        }
     }
 }
 

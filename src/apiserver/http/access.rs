@@ -66,6 +66,17 @@ pub(super) fn attributes(parts: &http::request::Parts, target: &Target) -> Acces
     }
 }
 
+/// Returns whether the response to a request is a stream.
+pub(super) fn is_stream(attributes: &AccessAttributes) -> bool {
+    match attributes {
+        AccessAttributes::Path { .. } => false,
+        AccessAttributes::Resource { verb, subresource, .. } => {
+            matches!(verb.as_str(), "watch" | "proxy")
+                || matches!(subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward")
+        }
+    }
+}
+
 /// Returns the namespace of the request; that of a Namespace is its own name.
 fn namespace(place: &Place) -> String {
     let itself = place.plural == "namespaces";

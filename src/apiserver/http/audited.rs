@@ -24,6 +24,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use self::event::{Answered, format_of};
+use super::access::is_stream;
 use super::connection::Peer;
 use crate::audit::{AuditFormat, AuditLog, Level, Recorded, Stage};
 use crate::clock::Clock;
@@ -171,7 +172,7 @@ impl Notes {
             self.write(stage, Some(answered));
             return false;
         }
-        if self.attributes.as_ref().is_some_and(is_long) {
+        if self.attributes.as_ref().is_some_and(is_stream) {
             self.write(Stage::ResponseStarted, Some(answered));
         }
         if !streams {
@@ -194,17 +195,6 @@ impl Notes {
             AuditFormat::Legacy => legacy::line(self.received, &event),
         };
         self.log.add(line.into_bytes());
-    }
-}
-
-/// Returns whether the response to a request is a stream.
-fn is_long(attributes: &AccessAttributes) -> bool {
-    match attributes {
-        AccessAttributes::Path { .. } => false,
-        AccessAttributes::Resource { verb, subresource, .. } => {
-            matches!(verb.as_str(), "watch" | "proxy")
-                || matches!(subresource.as_str(), "attach" | "exec" | "proxy" | "log" | "portforward")
-        }
     }
 }
 

@@ -113,6 +113,11 @@ pub(super) fn answer(server: &Server, path: &str, query: &Query) -> Option<Respo
     }
 }
 
+/// Returns whether the path is that of all checks of a probe.
+pub(super) fn is_whole(path: &str) -> bool {
+    Probe::ALL.into_iter().any(|probe| path.strip_prefix('/') == Some(probe.name()))
+}
+
 /// Returns whether all checks pass except those that are `excluded`, and the report as text.
 fn whole(probe: Probe, checks: &[Check], excluded: &[&str]) -> (bool, String) {
     let (mut text, mut passed) = (String::new(), true);

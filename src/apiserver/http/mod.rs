@@ -12,6 +12,7 @@ mod connection;
 mod deadline;
 mod health;
 mod impersonation;
+mod measured;
 mod nonresource;
 mod packed;
 mod path;
@@ -116,10 +117,16 @@ pub(crate) fn router(server: Server) -> axum::Router {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 async fn handle(State(server): State<Server>, request: Request) -> Response {
-    let Some(log) = server.audit_log().cloned() else { return answered(&server, request, None).await };
-    let noted = Noted::of(log, &server, &request);
-    let response = answered(&server, request, Some(noted.clone())).await;
-    noted.finish(response).await
+    let began = Instant::now();
+    let response = match server.audit_log().cloned() {
+        None => answered(&server, request, None).await,
+        Some(log) => {
+            let noted = Noted::of(log, &server, &request);
+            let response = answered(&server, request, Some(noted.clone())).await;
+            noted.finish(response).await
+        }
+    };
+    measured::counted(&server, began, response)
 }
 
 async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Response {
@@ -130,7 +137,10 @@ async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Re
         return response;
     }
     let attributes = access::attributes(&parts, &target);
+    let reads = matches!(parts.method, Method::GET | Method::HEAD);
+    let _under_way = (!access::is_stream(&attributes)).then(|| server.measures().begin(reads));
     let identity = access::identity(server, &parts);
+    server.measures().authenticated(identity.as_ref().ok().map(|identity| identity.username.as_str()));
     if let Some(noted) = &noted {
         noted.asks(identity.as_ref().ok(), &attributes);
     }
@@ -158,6 +168,7 @@ async fn answered(server: &Server, request: Request, noted: Option<Noted>) -> Re
     if let Some(noted) = &noted {
         noted.authorized(&incoming.identity, access.as_ref().ok());
     }
+    server.measures().authorized(access.as_ref().ok().map(|access| access.allowed));
     let allowed = access.and_then(|access| authorization::allowed(&access, &incoming.identity, &attributes));
     let mut response = in_turn(server, incoming, target, allowed).await;
     if head {

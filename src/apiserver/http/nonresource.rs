@@ -7,6 +7,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::accept::{Accepted, TYPES, check_routed};
+use super::measured::Reached;
 use super::packed::packed_document;
 use super::{Failure, Incoming, health, respond};
 use crate::call::Query;
@@ -73,7 +74,14 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
             check_page(incoming)?;
             Ok(respond::shown_text(format!("admit flagz\n{FOR_PEOPLE}\n\n")))
         }
-        other => health::answer(server, other, &Query::parse(&incoming.query)).ok_or(Failure::NoSuchPage),
+        other => {
+            let answered = health::answer(server, other, &Query::parse(&incoming.query));
+            let mut response = answered.ok_or(Failure::NoSuchPage)?;
+            if health::is_whole(other) {
+                response.extensions_mut().insert(Reached::check(other, &incoming.method));
+            }
+            Ok(response)
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::accept::{Accepted, Form};
 use super::audited::Annotations;
+use super::measured::Reached;
 use super::packed::packed;
 use super::path::Place;
 use super::presentation::{include, include_is_known, shown, shown_as};
@@ -59,6 +60,7 @@ pub(super) async fn answer(
         return Err(Failure::NoSuchPage);
     }
     let subresource = scope_and_subresource(info, &place)?;
+    let reached = Reached::resource(server, info, &place, &incoming);
     let query = Query::parse(&incoming.query);
     let warnings = Warnings::default();
     let call = Call {
@@ -97,12 +99,19 @@ pub(super) async fn answer(
     // No deprecation warning for a built-in kind if no verb was reached.
     let unreached = [StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_ACCEPTABLE].contains(&response.status());
     let deprecation = info.deprecation.clone().filter(|_| !(info.builtin && unreached));
+    if let Some(why) = &deprecation {
+        reached.deprecated(server, info, why);
+    }
     let noted = warnings.clone();
     let told: Vec<String> = deprecation.into_iter().chain(warnings.take()).collect();
     respond::warn(&mut response, &told);
     let annotations = noted.take_annotations();
     if !annotations.is_empty() {
         response.extensions_mut().insert(Annotations(annotations));
+    }
+    // Upstream's router answers these before a request is counted.
+    if !unreached || (!info.builtin && response.status() != StatusCode::METHOD_NOT_ALLOWED) {
+        response.extensions_mut().insert(reached);
     }
     Ok(response)
 }

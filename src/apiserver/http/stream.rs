@@ -18,6 +18,7 @@ use crate::builtin::tables;
 use crate::call::ListOptions;
 use crate::clock::Clock;
 use crate::flowcontrol::watchers::{Ticket, TooSlow};
+use crate::metrics::Counter;
 use crate::registry::{Told, WatchEvent, Watching};
 use crate::resources::ResourceInfo;
 use crate::server::Server;
@@ -62,6 +63,8 @@ fn write_event(text: &mut Vec<u8>, kind: &str, object: &[u8]) {
 
 struct State {
     server: Server,
+    /// Counts the events that were sent.
+    sent: Counter,
     watching: Watching,
     ticket: Ticket,
     presentation: Presentation,
@@ -89,6 +92,7 @@ pub(super) fn respond(
         options.timeout_seconds.filter(|seconds| *seconds > 0).map_or_else(default_life, Duration::from_secs);
     let state = State {
         server: server.clone(),
+        sent: server.measures().events(&presentation.info),
         watching,
         ticket,
         presentation,
@@ -212,7 +216,10 @@ impl State {
             seen += bytes;
             match self.presentation.shows_texts() {
                 true => match self.watching.take_text() {
-                    Some(Told::Stored(kind, object)) => write_event(&mut text, kind, object.text()),
+                    Some(Told::Stored(kind, object)) => {
+                        self.sent.inc();
+                        write_event(&mut text, kind, object.text());
+                    }
                     Some(Told::Made(event)) => text.extend(self.rendered(event)),
                     None => {}
                 },
@@ -232,6 +239,7 @@ impl State {
     }
 
     fn rendered(&mut self, event: WatchEvent) -> Vec<u8> {
+        self.sent.inc();
         let WatchEvent { kind, object } = event;
         let object = if kind == "ERROR" { object } else { self.shown(&object) };
         if self.presentation.protobuf {

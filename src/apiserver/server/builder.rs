@@ -20,6 +20,7 @@ use crate::flowcontrol::turns::Turns;
 use crate::flowcontrol::watchers::Watchers;
 use crate::housekeeping::Controllers;
 use crate::identity::Identity;
+use crate::metrics::Metrics;
 use crate::object;
 use crate::openapi::OpenApi;
 use crate::registry::{Parts, Registry, ServiceNetwork};
@@ -252,7 +253,8 @@ impl ServerBuilder {
             audit: self.audit,
             parts: RwLock::default(),
             logs: OnceLock::new(),
-            metrics: OnceLock::new(),
+            measures: Metrics::default(),
+            others: OnceLock::new(),
         };
         let server = Server { inner: Arc::new(inner) };
         server.create_namespaces().await?;

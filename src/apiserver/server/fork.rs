@@ -9,6 +9,7 @@ use crate::admission::POLICIES;
 use crate::flowcontrol::answers::Answers;
 use crate::flowcontrol::turns::Turns;
 use crate::flowcontrol::watchers::Watchers;
+use crate::metrics::Metrics;
 
 impl Server {
     /// Creates an independent server with the state of this one: objects, their history and revisions, served kinds, roles
@@ -68,7 +69,8 @@ impl Server {
                 audit: None,
                 parts: RwLock::default(),
                 logs: OnceLock::new(),
-                metrics: OnceLock::new(),
+                measures: Metrics::default(),
+                others: OnceLock::new(),
             }),
         }
     }

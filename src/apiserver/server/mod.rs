@@ -1,6 +1,7 @@
 //! Implements the server: a registry over a store, with the state that all requests share. `http` serves requests to it.
 
 mod builder;
+mod exposed;
 mod fork;
 
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ use crate::flowcontrol::turns::Turns;
 use crate::flowcontrol::watchers::Watchers;
 use crate::identity::Identity;
 use crate::logs::PodLogs;
+use crate::metrics::Metrics;
 use crate::openapi::OpenApi;
 use crate::registry::{FromFile, Registry};
 use crate::status::Refusal;
@@ -124,7 +126,8 @@ struct Inner {
     /// Parts of the process that report their own readiness, by name.
     parts: RwLock<Vec<(String, bool)>>,
     logs: OnceLock<Arc<dyn PodLogs>>,
-    metrics: OnceLock<Others>,
+    measures: Metrics,
+    others: OnceLock<Others>,
 }
 
 /// The identity and audiences of a bearer token.
@@ -214,7 +217,7 @@ impl Server {
 
     /// Sets the source of further metrics, appended to `/metrics`; only the first call has an effect.
     pub fn set_metrics(&self, text: impl Fn() -> String + Send + Sync + 'static) {
-        let _ = self.inner.metrics.set(Others(Box::new(text)));
+        let _ = self.inner.others.set(Others(Box::new(text)));
     }
 
     pub(crate) fn pod_logs(&self) -> Option<&dyn PodLogs> {
@@ -311,28 +314,9 @@ impl Server {
         self.inner.started
     }
 
-    /// Returns the `/metrics` document.
-    pub(crate) fn metrics(&self) -> String {
-        let (open, allowed) = (self.inner.connections.taken(), self.inner.connections.most());
-        let changes = self.inner.turns.under_way();
-        let (watches, unsent, ended) = self.inner.watchers.figures();
-        let answers = self.inner.answers.held();
-        let others = self.inner.metrics.get().map(|others| others.0()).unwrap_or_default();
-        let converted = self.inner.registry.converted.text();
-        format!(
-            "# TYPE apiserver_connections_open gauge\napiserver_connections_open {open}\n\
-             # TYPE apiserver_connections_allowed gauge\napiserver_connections_allowed {allowed}\n\
-             # TYPE apiserver_changes_under_way gauge\napiserver_changes_under_way {changes}\n\
-             # TYPE apiserver_watches_open gauge\napiserver_watches_open {watches}\n\
-             # TYPE apiserver_watch_bytes_unsent gauge\napiserver_watch_bytes_unsent {unsent}\n\
-             # TYPE apiserver_watches_too_slow_total counter\napiserver_watches_too_slow_total {ended}\n\
-             # TYPE apiserver_answer_bytes_held gauge\napiserver_answer_bytes_held {answers}\n\
-             # TYPE apiserver_storage_revision counter\napiserver_storage_revision {}\n\
-             # TYPE apiserver_storage_list_evaluated_objects_total counter\n\
-             apiserver_storage_list_evaluated_objects_total {}\n{converted}{others}",
-            self.inner.registry.store.revision(),
-            self.inner.registry.store.looked_at(),
-        )
+    /// Returns the metrics of requests.
+    pub(crate) fn measures(&self) -> &Metrics {
+        &self.inner.measures
     }
 
     /// Returns the `/version` document.

@@ -140,6 +140,12 @@ impl Shared {
         self.read().partitions.get(resource).is_none_or(|partition| partition.held.number == 0)
     }
 
+    pub(super) fn size(&self, resource: &str) -> (usize, usize) {
+        let core = self.read();
+        let held = core.partitions.get(resource).map(|partition| &partition.held);
+        held.map_or((0, 0), |held| (held.number, held.bytes))
+    }
+
     pub(super) fn looked_at(&self) -> u64 {
         self.looked_at.load(Ordering::Relaxed)
     }

@@ -223,6 +223,12 @@ impl Store {
         self.shared.is_empty(resource)
     }
 
+    /// The number of the objects of `resource` in the newest state, and the bytes that they take.
+    #[must_use]
+    pub(crate) fn size(&self, resource: &str) -> (usize, usize) {
+        self.shared.size(resource)
+    }
+
     /// The number of objects that lists have examined so far.
     #[must_use]
     pub fn looked_at(&self) -> u64 {

@@ -29,6 +29,17 @@ pub(super) enum CallError {
     Patch(#[from] NoPatch),
 }
 
+impl CallError {
+    /// Returns the status code under which kube-apiserver counts the failure; clients do not get it.
+    pub(super) fn code(&self) -> u16 {
+        match self {
+            Self::NoVersion | Self::PatchType(_) => 400,
+            Self::Callout(CalloutError::Unsuccessful { status, .. }) => *status,
+            Self::Callout(_) | Self::Unread(_) | Self::Invalid(_) | Self::Patch(_) => 503,
+        }
+    }
+}
+
 /// Says why a patch is invalid.
 #[derive(Debug, Error)]
 pub(super) enum NoPatch {

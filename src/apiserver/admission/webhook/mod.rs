@@ -16,6 +16,7 @@ use admit_policy::webhook::Kind;
 use admit_policy::{FailurePolicy, Host as _, HostError, Request};
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::host::StoreHost;
@@ -23,6 +24,7 @@ use super::plugins::WebhookUsers;
 use super::{Cluster, Review};
 use crate::callout;
 use crate::conversion::version_of;
+use crate::metrics::{AdmissionMetrics, Ended, WebhookCall};
 use crate::object;
 use crate::objects::Objects;
 use crate::status::Refusal;
@@ -38,12 +40,16 @@ const MUTATING: &str = "mutatingwebhookconfigurations";
 /// The number of bytes of a webhook's error that are logged; a client gets the whole, as from kube-apiserver.
 const LOGGED: usize = 1_024;
 
+/// What calls of webhooks need besides the request.
+pub(super) struct Caller<'c> {
+    pub(super) cluster: &'c dyn Cluster,
+    pub(super) users: &'c WebhookUsers,
+    pub(super) metrics: &'c AdmissionMetrics,
+}
+
 /// Calls all validating webhooks that the write concerns, concurrently.
-pub(super) async fn admit(
-    cluster: &dyn Cluster,
-    review: &Review<'_>,
-    users: &WebhookUsers,
-) -> Result<(), Refusal> {
+pub(super) async fn admit(caller: &Caller<'_>, review: &Review<'_>) -> Result<(), Refusal> {
+    let Caller { cluster, users, .. } = *caller;
     let hooks = stored_hooks(cluster, Kind::Validating, users)?;
     if hooks.is_empty() {
         return Ok(());
@@ -57,16 +63,46 @@ pub(super) async fn admit(
         Ok(concerned?.into_iter().filter_map(|(at, hook, matched)| Some((at, hook, matched?))).collect())
     };
     let concerned = review.call.conversions.provide(cluster, concerned).await?;
-    let outcomes = join_all(
-        concerned.iter().map(|(_, hook, matched)| ask(cluster, review, (hook, matched), Role::Validating)),
-    )
-    .await;
+    let asked = concerned.iter().map(|(_, hook, matched)| async move {
+        let began = Instant::now();
+        let outcome = ask(cluster, review, (hook, matched), Role::Validating).await;
+        caller.called((hook, Kind::Validating), review, ended(hook, &outcome), began);
+        outcome
+    });
+    let outcomes = join_all(asked).await;
     let mut refusal = None;
     for ((at, hook, _), outcome) in concerned.iter().zip(outcomes) {
         let place = Place { of: Kind::Validating, round: 0, at: *at };
         refusal = refusal.or(settle((hook, place), &outcome, review));
     }
     refusal.map_or(Ok(()), Err)
+}
+
+impl Caller<'_> {
+    /// Counts a call that began at `began`.
+    fn called(&self, (hook, kind): (&Hook, Kind), review: &Review<'_>, ended: Ended, began: Instant) {
+        let kind = match kind {
+            Kind::Validating => "validating",
+            Kind::Mutating => "admit",
+        };
+        let operation = review.operation.as_str();
+        let took = began.elapsed();
+        self.metrics.called(&WebhookCall { name: hook.name(), kind, operation, ended, took });
+    }
+}
+
+/// Returns how the call of a webhook ended, for its metrics.
+fn ended(hook: &Hook, outcome: &Outcome) -> Ended {
+    match outcome {
+        Outcome::Answered(verdict) if verdict.allowed => Ended::Admitted,
+        Outcome::Answered(verdict) => {
+            Ended::Denied(Refusal::denied_by_webhook(hook.name(), verdict.status.as_ref()).code())
+        }
+        Outcome::Failed(error) => {
+            Ended::Failed { code: error.code(), rejected: hook.failure_policy() == FailurePolicy::Fail }
+        }
+        Outcome::Refused(_) => Ended::Internal,
+    }
 }
 
 /// Returns how `hook` matches the request, or None if it is not to be called.

@@ -9,15 +9,16 @@ use admit_policy::patch::applied_values;
 use admit_policy::webhook::Kind;
 use admit_policy::{GroupVersionKind, Host as _};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::annotations::Place;
 use super::answer::{Change, Role};
 use super::error::CallError;
 use super::hook::Hook;
-use super::{Outcome, Seen, ask, concerns, settle, stored_hooks};
-use crate::admission::plugins::WebhookUsers;
-use crate::admission::{Cluster, Review};
+use super::{Caller, Outcome, Seen, ask, concerns, ended, settle, stored_hooks};
+use crate::admission::Review;
 use crate::conversion::version_of;
+use crate::metrics::Ended;
 use crate::object;
 use crate::status::Refusal;
 
@@ -53,19 +54,18 @@ impl Reinvocation {
 
 /// Returns the object as the webhooks leave it; None if they do not change it.
 pub(in crate::admission) async fn mutate(
-    cluster: &dyn Cluster,
+    caller: &Caller<'_>,
     review: &Review<'_>,
     again: &mut Reinvocation,
-    users: &WebhookUsers,
 ) -> Result<Option<Value>, Refusal> {
-    let hooks = stored_hooks(cluster, Kind::Mutating, users)?;
+    let hooks = stored_hooks(caller.cluster, Kind::Mutating, caller.users)?;
     if hooks.is_empty() {
         return Ok(None);
     }
     if again.is_second && again.output.as_ref() != review.object {
         again.require();
     }
-    let asking = Asking { cluster, review };
+    let asking = Asking { caller, review };
     let mut object = review.object.cloned();
     for (at, hook) in hooks.iter().enumerate() {
         let key = (at, hook.name().to_owned());
@@ -90,7 +90,7 @@ pub(in crate::admission) async fn mutate(
 }
 
 struct Asking<'r> {
-    cluster: &'r dyn Cluster,
+    caller: &'r Caller<'r>,
     review: &'r Review<'r>,
 }
 
@@ -106,14 +106,19 @@ impl Asking<'_> {
         let review = current.as_ref().unwrap_or(self.review);
         let request = review.request()?;
         let conversions = &review.call.conversions;
-        let look = || concerns(hook, &request, &review.host(self.cluster), review);
-        let Some(matched) = conversions.provide(self.cluster, look).await? else { return Ok(false) };
-        let outcome = ask(self.cluster, review, (hook, &matched), Role::Mutating).await;
+        let cluster = self.caller.cluster;
+        let look = || concerns(hook, &request, &review.host(cluster), review);
+        let Some(matched) = conversions.provide(cluster, look).await? else { return Ok(false) };
+        let began = Instant::now();
+        let outcome = ask(cluster, review, (hook, &matched), Role::Mutating).await;
+        let called = ended(hook, &outcome);
+        let count = |ended| self.caller.called((hook, Kind::Mutating), review, ended, began);
         let annotate = |annotation| review.call.warnings.annotate([annotation]);
         // Recorded for every outcome that does not change the object.
         let unchanged = || annotate(place.mutation(hook, false));
         if let Some(refusal) = settle((hook, place), &outcome, review) {
             unchanged();
+            count(called);
             return Err(refusal);
         }
         let change = match outcome {
@@ -123,7 +128,9 @@ impl Asking<'_> {
         // An invalid patch is subject to the failure policy, like any other failure.
         let failed = |error: CallError| {
             unchanged();
-            settle((hook, place), &Outcome::Failed(error), review).map_or(Ok(true), Err)
+            let outcome = Outcome::Failed(error);
+            count(ended(hook, &outcome));
+            settle((hook, place), &outcome, review).map_or(Ok(true), Err)
         };
         let operations = match change.as_ref().map(Change::operations).transpose() {
             Ok(operations) => operations.unwrap_or_default(),
@@ -131,17 +138,23 @@ impl Asking<'_> {
         };
         let Some(change) = change.filter(|_| !operations.is_empty()) else {
             unchanged();
+            count(called);
             return Ok(true);
         };
         let Some(object_before) = review.object else {
             unchanged();
+            count(Ended::Internal);
             return Err(unchangeable(hook));
         };
         if let Err(why) = change.check_type() {
             return failed(why);
         }
         let made = self.changed((review, object_before), &matched, &operations).await;
-        let made = made.inspect_err(|_| unchanged())?;
+        let made = made.inspect_err(|_| {
+            unchanged();
+            count(Ended::Internal);
+        })?;
+        count(called);
         let changed = Some(&made) != review.object;
         annotate(place.patch(hook, &operations));
         annotate(place.mutation(hook, changed));
@@ -159,8 +172,9 @@ impl Asking<'_> {
     ) -> Result<Value, Refusal> {
         let internal = |why: &dyn std::fmt::Display| Refusal::internal(why.to_string());
         let conversions = &review.call.conversions;
-        let seen = || Seen::of(review, matched, &review.host(self.cluster));
-        let seen = conversions.provide(self.cluster, seen).await.map_err(|why| internal(&why))?;
+        let cluster = self.caller.cluster;
+        let seen = || Seen::of(review, matched, &review.host(cluster));
+        let seen = conversions.provide(cluster, seen).await.map_err(|why| internal(&why))?;
         let seen = seen.object.map(Cow::into_owned).unwrap_or_default();
         let other = version_of(&seen) != version_of(object);
         let made = applied_values(&seen, operations).map_err(|why| internal(&why))?;
@@ -168,8 +182,8 @@ impl Asking<'_> {
         if !other || version_of(&made) == version_of(object) {
             return Ok(made);
         }
-        let back = || review.host(self.cluster).convert(&made, &kind);
-        conversions.provide(self.cluster, back).await.map_err(|why| internal(&why))
+        let back = || review.host(cluster).convert(&made, &kind);
+        conversions.provide(cluster, back).await.map_err(|why| internal(&why))
     }
 }
 

@@ -5,9 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde_json::Value;
+use tokio::time::Instant;
 
 use crate::call::{Call, Propagation};
 use crate::object;
