@@ -48,7 +48,7 @@
 //! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, emptied, housekeeping, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
 //! | `metrics` | the counts of requests for `/metrics` | resources |
 //! | `flowcontrol` | how much work runs concurrently, per user and in total | identity, interrupt, status |
-//! | `server` | the state that all requests share, and its start | admission, audit, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, metrics, object, openapi, registry, status, store, warning |
+//! | `server` | the state that all requests share, and its start | admission, audit, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, metrics, object, openapi, registry, resources, status, store, warning |
 //! | `http` | paths, bodies, responses and connections | audit, authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, metrics, object, registry, resources, server, status, table, warning |
 
 mod admission;

@@ -91,21 +91,30 @@ pub(super) async fn answer(
     };
     let told_in = Accepted::parse_whole(&asked.incoming.headers, &asked.incoming.query);
     let outcome = asked.answer().await;
-    let mut response = match outcome {
+    let response = match outcome {
         Ok(response) => response,
         Err(Failure::Refused(refusal)) => respond::refusal(&refusal, &told_in),
         Err(Failure::NoSuchPage) => respond::page_not_found(),
     };
+    Ok(completed(server, info, response, (&warnings, reached)))
+}
+
+/// Adds what goes with a response: warnings, audit annotations, and what the request is counted as.
+fn completed(
+    server: &Server,
+    info: &ResourceInfo,
+    mut response: Response,
+    (warnings, reached): (&Warnings, Reached),
+) -> Response {
     // No deprecation warning for a built-in kind if no verb was reached.
     let unreached = [StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_ACCEPTABLE].contains(&response.status());
     let deprecation = info.deprecation.clone().filter(|_| !(info.builtin && unreached));
     if let Some(why) = &deprecation {
         reached.deprecated(server, info, why);
     }
-    let noted = warnings.clone();
     let told: Vec<String> = deprecation.into_iter().chain(warnings.take()).collect();
     respond::warn(&mut response, &told);
-    let annotations = noted.take_annotations();
+    let annotations = warnings.take_annotations();
     if !annotations.is_empty() {
         response.extensions_mut().insert(Annotations(annotations));
     }
@@ -113,7 +122,7 @@ pub(super) async fn answer(
     if !unreached || (!info.builtin && response.status() != StatusCode::METHOD_NOT_ALLOWED) {
         response.extensions_mut().insert(reached);
     }
-    Ok(response)
+    response
 }
 
 /// Answers a request for an unknown resource; `known` is whether the server has its group.
