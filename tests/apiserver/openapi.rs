@@ -438,6 +438,45 @@ fn schemas_say_what_appliers_and_generators_look_for() {
     assert_eq!(binding["required"], json!(["policyName", "validationActions"]));
 }
 
+/// Values and defaults, as Kubernetes 1.36 publishes them.
+#[test]
+fn values_and_defaults_are_published_where_kubernetes_publishes_them() {
+    let openapi = OpenApi::default();
+    let property = |document: &str, schema: &str, property: &str| {
+        let schemas = &get(&openapi, &format!("/openapi/v3/{document}"))["components"]["schemas"];
+        let mut shown = schemas[schema]["properties"][property].clone();
+        shown.as_object_mut().expect("a property").remove("description");
+        shown
+    };
+    let core = |kind: &str, field: &str| property("api/v1", &format!("io.k8s.api.core.v1.{kind}"), field);
+    let text = |values: Value| json!({"type": "string", "enum": values});
+    assert_eq!(core("PersistentVolumeClaimStatus", "phase"), text(json!(["Bound", "Lost", "Pending"])));
+    assert_eq!(
+        core("HostPathVolumeSource", "type")["enum"],
+        json!([
+            "",
+            "BlockDevice",
+            "CharDevice",
+            "Directory",
+            "DirectoryOrCreate",
+            "File",
+            "FileOrCreate",
+            "Socket"
+        ])
+    );
+    assert_eq!(core("ServiceSpec", "ipFamilies")["items"], text(json!(["", "IPv4", "IPv6"])));
+    assert_eq!(core("AzureDiskVolumeSource", "kind")["default"], "Shared");
+    // Required, but left out when empty.
+    assert_eq!(core("ContainerRestartRule", "action"), json!({"type": "string"}));
+    let csr = "io.k8s.api.certificates.v1.CertificateSigningRequestSpec";
+    let usages = property("apis/certificates.k8s.io/v1", csr, "usages");
+    assert_eq!(usages["items"]["enum"].as_array().map(Vec::len), Some(23));
+    assert_eq!(usages["items"]["enum"][1], "cert sign");
+    let group = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
+    let items = property("apis/apiextensions.k8s.io/v1", &format!("{group}.JSONSchemaProps"), "items");
+    assert_eq!(items, json!({"$ref": format!("#/components/schemas/{group}.JSONSchemaPropsOrArray")}));
+}
+
 /// Whoever makes definitions of ever new groups and takes them away has no documents stay.
 #[test]
 fn documents_of_groups_that_are_gone_are_dropped() {

@@ -6,7 +6,7 @@
 //!
 //! TYPE [object] [atomic] [list] [union=[FIELD]:FIELD,…] [: description]
 //!   NUMBER NAME[!+~] TYPE [patch=STRATEGY[:KEY]] [list=KIND[:KEY,…]] [map=atomic|granular] [default=JSON] [fill=JSON] [absent=JSON] [: description]
-//! TYPE = VALUE VALUE …                            a string type with a closed set of values
+//! TYPE = VALUE "A VALUE" …                        a string type with a closed set of values
 //! ```
 //!
 //! `!` marks a required field, `+` one that is optional but always written, `~` a message that is left out when empty, and
@@ -72,7 +72,7 @@ fn declare(texts: &[&'static str], tables: &mut Tables) -> Names {
             };
             if let Some((name, values)) = line.split_once(" = ") {
                 let id = EnumId(tables.enums.len());
-                tables.enums.push(EnumDef { name, values: values.split_whitespace().collect() });
+                tables.enums.push(EnumDef { name, values: values_of(values) });
                 names.insert((package.alias, name), Named::Enum(id));
                 continue;
             }
@@ -95,6 +95,20 @@ fn declare(texts: &[&'static str], tables: &mut Tables) -> Names {
         }
     }
     names
+}
+
+/// Splits values, of which those that are empty or have spaces stand in quotes.
+fn values_of(text: &'static str) -> Vec<&'static str> {
+    let (mut values, mut rest) = (Vec::new(), text.trim());
+    while !rest.is_empty() {
+        let (value, after) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => rest.split_once(' ').unwrap_or((rest, "")),
+        };
+        values.push(value);
+        rest = after.trim_start();
+    }
+    values
 }
 
 fn union(text: &'static str) -> Option<Union> {

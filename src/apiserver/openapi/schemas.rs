@@ -192,7 +192,7 @@ impl Schemas {
         let published: Option<Value> = match (&field.kind, field.default) {
             (_, Some(default)) => serde_json::from_str(default).ok(),
             (TypeRef::Message(id), None) if !tables().get(*id).is_list => Some(json!({})),
-            _ if !field.required && !field.always_written => None,
+            _ if field.omit_zero || (!field.required && !field.always_written) => None,
             (TypeRef::String | TypeRef::Enum(_), None) => Some(json!("")),
             (TypeRef::Int32 | TypeRef::Int64, None) => Some(json!(0)),
             (TypeRef::Bool, None) => Some(json!(false)),
@@ -220,7 +220,11 @@ impl Schemas {
         if !field.patch.text.is_empty() {
             schema.insert("x-kubernetes-patch-strategy".into(), field.patch.text.into());
         }
-        Value::Object(schema)
+        match schema.get("allOf") {
+            // Nothing stands beside the reference.
+            Some(reference) if schema.len() == 1 => reference[0].clone(),
+            _ => Value::Object(schema),
+        }
     }
 
     /// Builds the schema of a type. With `beside_others` a reference is wrapped in `allOf`, since OpenAPI ignores members beside `$ref`.
