@@ -220,11 +220,7 @@ impl Schemas {
         if !field.patch.text.is_empty() {
             schema.insert("x-kubernetes-patch-strategy".into(), field.patch.text.into());
         }
-        match schema.get("allOf") {
-            // Nothing stands beside the reference.
-            Some(reference) if schema.len() == 1 => reference[0].clone(),
-            _ => Value::Object(schema),
-        }
+        Value::Object(schema)
     }
 
     /// Builds the schema of a type. With `beside_others` a reference is wrapped in `allOf`, since OpenAPI ignores members beside `$ref`.
