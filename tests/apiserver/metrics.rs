@@ -282,3 +282,34 @@ async fn calls_of_webhooks_are_counted_by_how_they_ended() {
     ]);
     assert_eq!(samples(&server, &names).await, expected);
 }
+
+/// Whoever renames the versions of a definition again and again makes no series without end.
+#[tokio::test]
+async fn versions_of_custom_resources_are_bounded_as_labels() {
+    let server = Server::builder().build().await.unwrap();
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    for batch in 0..12 {
+        let plural = format!("things{batch}");
+        let version = |number: usize| json!({"name": format!("v{}", number + 1), "served": true, "storage": number == 0, "schema": schema});
+        let definition = json!({
+            "metadata": {"name": format!("{plural}.example.com")},
+            "spec": {
+                "group": "example.com", "scope": "Cluster", "names": {"plural": plural, "kind": format!("Thing{batch}")},
+                "versions": (0..100).map(version).collect::<Vec<_>>(),
+            },
+        });
+        let made =
+            post(&server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", &definition).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        for number in 1..=100 {
+            let path = format!("/apis/example.com/v{number}/{plural}");
+            assert_eq!(get(&server, &path).await.status, 200, "{path}");
+        }
+    }
+    let counted = samples(&server, &["apiserver_request_total"]).await;
+    let own = counted.keys().filter(|series| series.contains("group=\"example.com\"")).count();
+    assert_eq!(own, 1_000);
+    let others: Vec<u64> =
+        counted.iter().filter(|(series, _)| series.contains("(other)")).map(|(_, count)| *count).collect();
+    assert_eq!(others, [200]);
+}

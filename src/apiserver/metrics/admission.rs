@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::names::Names;
+use super::names::{Names, OTHER};
 use super::{Register, exposition};
 
 /// The bounds of the durations of calls, in seconds.
@@ -86,7 +86,9 @@ pub(crate) enum Ended {
 #[derive(Debug)]
 pub(crate) struct AdmissionMetrics {
     registry: Registry,
-    names: Names,
+    webhooks: Names,
+    /// The pairs of a policy and a binding.
+    bound: Names,
     calls: Family<RequestLabels, Counter>,
     seconds: Family<DurationLabels, Histogram, fn() -> Histogram>,
     rejections: Family<RejectionLabels, Counter>,
@@ -98,7 +100,8 @@ impl Default for AdmissionMetrics {
     fn default() -> Self {
         let mut metrics = Self {
             registry: Registry::default(),
-            names: Names::default(),
+            webhooks: Names::default(),
+            bound: Names::default(),
             calls: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             rejections: Family::default(),
@@ -145,7 +148,7 @@ impl AdmissionMetrics {
     /// Counts a call of a webhook.
     pub(crate) fn called(&self, call: &WebhookCall<'_>) {
         let WebhookCall { kind, operation, ended, took, .. } = *call;
-        let name = self.names.known(call.name);
+        let name = if self.webhooks.has(call.name) { call.name } else { OTHER }.to_owned();
         let (code, rejected, error_type) = match ended {
             Ended::Admitted => (200, false, ""),
             Ended::Denied(code) => (code, true, "no_error"),
@@ -177,7 +180,9 @@ impl AdmissionMetrics {
 
     /// Counts a rule that failed, and the action that followed: `deny`, `warn`, `audit`, or `allow` for an error that is ignored.
     pub(crate) fn checked(&self, policy: &str, binding: &str, enforcement_action: &'static str) {
-        let (policy, policy_binding) = (self.names.known(policy), self.names.known(binding));
+        let has_own = self.bound.has(&format!("{policy}/{binding}"));
+        let (policy, binding) = if has_own { (policy, binding) } else { (OTHER, OTHER) };
+        let (policy, policy_binding) = (policy.to_owned(), binding.to_owned());
         // kube-apiserver has the same label for all of them.
         let error_type = "invalid_error";
         self.checks

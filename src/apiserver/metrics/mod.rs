@@ -31,7 +31,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
-use self::names::Names;
+use self::names::{Names, OTHER};
 use crate::resources::ResourceInfo;
 
 /// The bounds of the durations, in seconds.
@@ -213,7 +213,7 @@ impl Metrics {
         (verb, subresource): (&'static str, &str),
         scope: &'static str,
     ) -> Asked {
-        let (group, resource) = self.named(info);
+        let (group, resource, version) = self.named(info);
         Asked {
             component: "apiserver",
             group,
@@ -221,7 +221,7 @@ impl Metrics {
             scope,
             subresource: subresource.to_owned(),
             verb,
-            version: info.version.clone(),
+            version,
         }
     }
 
@@ -239,7 +239,7 @@ impl Metrics {
 
     /// Counts a request to a deprecated resource; `why` is the text of its warning.
     pub(crate) fn deprecated(&self, info: &ResourceInfo, subresource: &str, why: &str) {
-        let (group, resource) = self.named(info);
+        let (group, resource, version) = self.named(info);
         let removed = why.split_once("unavailable in v").and_then(|(_, rest)| rest.split_once('+'));
         self.deprecated
             .get_or_create(&DeprecatedLabels {
@@ -247,15 +247,15 @@ impl Metrics {
                 removed_release: removed.map(|(release, _)| release.to_owned()).unwrap_or_default(),
                 resource,
                 subresource: subresource.to_owned(),
-                version: info.version.clone(),
+                version,
             })
             .set(1);
     }
 
     /// Returns the counter of events sent to watches of a resource.
     pub(crate) fn events(&self, info: &ResourceInfo) -> Counter {
-        let (group, resource) = self.named(info);
-        self.events.get_or_create(&ResourceLabels { group, resource, version: info.version.clone() }).clone()
+        let (group, resource, version) = self.named(info);
+        self.events.get_or_create(&ResourceLabels { group, resource, version }).clone()
     }
 
     /// Counts a request as under way until the result is dropped.
@@ -288,14 +288,12 @@ impl Metrics {
         self.authorized.get_or_create(&ResultLabels { result }).inc();
     }
 
-    /// Returns the group and the resource as labels.
-    fn named(&self, info: &ResourceInfo) -> (String, String) {
-        if info.builtin {
-            return (info.group.clone(), info.plural.clone());
+    /// Returns the group, the resource and the version as labels. Clients choose all three of custom resources.
+    fn named(&self, info: &ResourceInfo) -> (String, String, String) {
+        if info.builtin || self.custom.has(&format!("{}/{}", info.group_resource(), info.version)) {
+            return (info.group.clone(), info.plural.clone(), info.version.clone());
         }
-        let known = self.custom.known(&info.group_resource());
-        let (resource, group) = known.split_once('.').unwrap_or((&known, ""));
-        (group.to_owned(), resource.to_owned())
+        (OTHER.to_owned(), OTHER.to_owned(), OTHER.to_owned())
     }
 }
 
