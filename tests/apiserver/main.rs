@@ -53,6 +53,7 @@ mod webhook;
 mod webhook_services;
 mod webhook_subresources;
 mod webhook_users;
+mod webhook_wire;
 mod webhook_words;
 mod words;
 mod workloads;

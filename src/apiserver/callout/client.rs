@@ -1,21 +1,24 @@
-//! Sends the HTTPS request to a webhook: one connection, one POST, HTTP/1.1, no redirects, a response of bounded
-//! size.
+//! Sends the HTTPS request to a webhook: one connection, one POST, HTTP/1.1, a response of bounded size; and once more where that
+//! redirects.
 
 use std::sync::Arc;
 
 use admit_policy::webhook::Client;
 use bytes::Bytes;
-use http::{Method, Request, Response, Uri, header};
+use http::{Method, Request, Response, header};
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use uuid::Uuid;
 
+use super::closed::EndsClosed;
 use super::failure::{self, CalloutError, NotSent};
+use super::redirect::Hop;
 use super::service::{self, Place};
-use super::{Callee, trust};
+use super::{Callee, packed, trust};
 use crate::objects::Objects;
 
 /// The size limit of a response: an AdmissionReview is small, and a conversion review is at most half as large.
@@ -27,12 +30,24 @@ const ANSWER_LIMIT: usize = 16 << 20;
 /// # Errors
 /// Any failure, with the message of kube-apiserver's client.
 pub(crate) async fn post(objects: &dyn Objects, callee: &Callee, body: Bytes) -> Result<Bytes, CalloutError> {
-    let url = callee.url();
-    let answer = match exchanged(objects, callee, &url, body).await {
-        Ok(answer) => answer,
-        // The head of the response had arrived.
-        Err(why @ NotSent::Answer(_)) => return Err(CalloutError::BrokenOff(Box::new(why))),
-        Err(why) => return Err(CalloutError::NotSent { url, why: Box::new(why) }),
+    let mut url = callee.url();
+    let not_sent = |url: String, why| CalloutError::NotSent { url, why: Box::new(why) };
+    let first = Hop::first(&url).map_err(|why| not_sent(url.clone(), why))?;
+    let mut hop = first.clone();
+    let answer = loop {
+        let (own, sent) = (hop.is_at(&first), Sent { callee, hop: &hop, body: &body });
+        let answer = match sent.exchange(objects, own).await {
+            Ok(answer) => answer,
+            // The head of the response had arrived.
+            Err(why @ NotSent::Answer(_)) => return Err(CalloutError::BrokenOff(Box::new(why))),
+            Err(why) => return Err(not_sent(url, why)),
+        };
+        match hop.next(answer.status(), answer.headers()) {
+            Ok(None) => break answer,
+            Ok(Some(next)) => hop = next,
+            Err((location, why)) => return Err(not_sent(location, why)),
+        }
+        url = hop.uri.to_string();
     };
     let kind = answer.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     match failure::unsuccessful(answer.status(), kind, answer.body()) {
@@ -41,46 +56,68 @@ pub(crate) async fn post(objects: &dyn Objects, callee: &Callee, body: Bytes) ->
     }
 }
 
-/// Connects, sends the request and returns the response, whatever its status.
-async fn exchanged(
-    objects: &dyn Objects,
-    callee: &Callee,
-    url: &str,
-    body: Bytes,
-) -> Result<Response<Bytes>, NotSent> {
-    let uri: Uri = url.parse()?;
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    let place = match &callee.client {
-        Client::Service(wanted) => service::locate(objects, wanted, Uuid::new_v4().as_u64_pair().1)?,
-        Client::Url(_) => Place { host: host.clone(), port: uri.port_u16().unwrap_or(443) },
-    };
-    let stream = connect(place).await?;
-    let stream = secured(callee, host, stream).await?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
-    let target = uri.path_and_query().map_or("/", |target| target.as_str());
-    let request = Request::builder()
-        .method(Method::POST)
-        .uri(target)
-        .header(header::HOST, authority)
-        .header(header::CONTENT_TYPE, "application/json")
-        .header(header::ACCEPT, "application/json, */*")
-        .header(header::USER_AGENT, "kube-apiserver-admission");
-    let request = match callee.credentials.authorization.as_str() {
-        "" => request,
-        authorization => request.header(header::AUTHORIZATION, authorization),
-    };
-    let request = request.body(Full::new(body))?;
-    let exchange = async {
-        let (head, body) = sender.send_request(request).await?.into_parts();
-        let body = Limited::new(body, ANSWER_LIMIT).collect().await.map_err(NotSent::Answer)?;
-        Ok(Response::from_parts(head, body.to_bytes()))
-    };
-    tokio::pin!(connection, exchange);
-    tokio::select! {
-        answer = &mut exchange => answer,
-        // The connection may end before its response is read from the buffer.
-        _ = &mut connection => exchange.await,
+/// One request to a webhook.
+struct Sent<'s> {
+    callee: &'s Callee,
+    hop: &'s Hop,
+    body: &'s Bytes,
+}
+
+impl Sent<'_> {
+    /// Connects, sends the request and returns the response, whatever its status. `own`: whether the host is that of the webhook.
+    async fn exchange(&self, objects: &dyn Objects, own: bool) -> Result<Response<Bytes>, NotSent> {
+        let uri = &self.hop.uri;
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let place = match &self.callee.client {
+            Client::Service(wanted) if own => {
+                service::locate(objects, wanted, Uuid::new_v4().as_u64_pair().1)?
+            }
+            _ => Place { host: host.clone(), port: uri.port_u16().unwrap_or(443) },
+        };
+        let stream = secured(self.callee, host, connect(place).await?).await?;
+        // Go's client takes such headers, too.
+        let (mut sender, connection) = http1::Builder::new()
+            .allow_spaces_after_header_name_in_responses(true)
+            .allow_obsolete_multiline_headers_in_responses(true)
+            .handshake(TokioIo::new(EndsClosed(stream)))
+            .await?;
+        let request = self.request(own)?;
+        let exchange = async {
+            let (head, body) = sender.send_request(request).await?.into_parts();
+            let body = Limited::new(body, ANSWER_LIMIT).collect().await.map_err(NotSent::Answer)?;
+            let body = packed::unpacked(&head.headers, body.to_bytes(), ANSWER_LIMIT)?;
+            Ok(Response::from_parts(head, body))
+        };
+        tokio::pin!(connection, exchange);
+        tokio::select! {
+            answer = &mut exchange => answer,
+            // The connection may end before its response is read from the buffer.
+            _ = &mut connection => exchange.await,
+        }
+    }
+
+    fn request(&self, own: bool) -> Result<Request<Full<Bytes>>, NotSent> {
+        let Hop { uri, method, .. } = self.hop;
+        let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
+        let target = uri.path_and_query().map_or("/", |target| target.as_str());
+        let mut request = Request::builder()
+            .method(method)
+            .uri(target)
+            .header(header::HOST, authority)
+            .header(header::ACCEPT, "application/json, */*")
+            .header(header::ACCEPT_ENCODING, packed::ENCODING)
+            .header(header::USER_AGENT, "kube-apiserver-admission");
+        let authorization = self.callee.credentials.authorization.as_str();
+        if own && !authorization.is_empty() {
+            request = request.header(header::AUTHORIZATION, authorization);
+        }
+        let body = if *method == Method::POST {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+            self.body.clone()
+        } else {
+            Bytes::new()
+        };
+        Ok(request.body(Full::new(body))?)
     }
 }
 

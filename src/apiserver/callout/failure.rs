@@ -72,10 +72,20 @@ pub(crate) enum NotSent {
     Handshake { host: String, source: io::Error },
     #[error("{0}")]
     Request(#[from] http::Error),
-    #[error("{0}")]
+    #[error("stopped after 10 redirects")]
+    TooManyRedirects,
+    /// kube-apiserver would follow: whoever reads along would learn what is asked, and could answer.
+    #[error("stopped at a redirect to a URL without TLS")]
+    LeavesTls,
+    #[error("{}", broken(.0))]
     Http(#[from] hyper::Error),
     #[error("{}", broken_off(.0.as_ref()))]
     Answer(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Describes why there is no response.
+fn broken(error: &hyper::Error) -> String {
+    if error.is_incomplete_message() { "EOF".to_owned() } else { error.to_string() }
 }
 
 /// Describes why the response ended early.

@@ -3,8 +3,11 @@
 //! conversion.
 
 mod client;
+mod closed;
 mod credentials;
 mod failure;
+mod packed;
+mod redirect;
 mod service;
 mod trust;
 
