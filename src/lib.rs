@@ -27,7 +27,7 @@
 //! | [`controllers`] | the reconciliation of our own kinds | gather, outside, telemetry, admit-policy, admit-apimachinery |
 //! | [`localnode`] | Jobs and Pods as processes of this machine | private, telemetry, a kube client (handed in) |
 //! | `private` | files and folders that only their owner can read | nothing of ours |
-//! | [`telemetry`] | logs, metrics, traces and readiness | nothing of ours |
+//! | [`telemetry`] | logs, metrics, traces and readiness | admit-serving |
 //! | [`cli`] | the composition root: only it knows all parts | everything |
 //!
 //! `admission`, `apiserver` and `controllers` never import one another. Every package and every controller has such a
@@ -55,11 +55,12 @@
 //! gather             ─► admit-apimachinery outside telemetry
 //! localnode          ─► private telemetry
 //!
+//! telemetry          ─► admit-serving
+//!
 //! admit-apimachinery
 //! admit-serving
 //! outside
 //! private
-//! telemetry
 //! ```
 //!
 //! The name of an error says what kind of failure it is, and whose fault it is:

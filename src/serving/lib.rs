@@ -1,5 +1,6 @@
 //! Accepts the connections of a port, limits how many there are and how long each may be idle, and drains them at
-//! shutdown. What is served on a connection is up to its [`Host`]: the webhook or the API server.
+//! shutdown. What is served on a connection is up to its [`Host`]: the webhook or the API server. [`Process`] and [`Names`] are what
+//! the metrics of both have in common.
 //!
 //! ```text
 //! listener ──door──► handshake ──► Host::talk(stream, caller, guest)
@@ -17,6 +18,8 @@
 //! | `guest` | when a connection is told to close, and how long that may take | activity, places |
 //! | `clients` | which client certificates are accepted beyond what their authorities say | nothing of ours |
 //! | `accept` | which connections are accepted, and when a drain is over | door, guest, places |
+//! | `process` | what metrics say of the process | nothing of ours |
+//! | `names` | which names that others choose become labels of metrics | nothing of ours |
 //!
 //! Contains nothing about HTTP, policies or Kubernetes objects.
 
@@ -25,13 +28,17 @@ mod activity;
 mod clients;
 mod door;
 mod guest;
+mod names;
 mod pace;
 mod places;
+mod process;
 
 pub use accept::{Caller, Event, Host, Port, ServeError, serve};
 pub use activity::{Activity, UnderWay};
 pub use clients::{Verdict, anybody, judged};
 pub use door::NoEntry;
 pub use guest::{Guest, Limits};
+pub use names::{Names, OTHER};
 pub use pace::Paced;
 pub use places::{Place, Places};
+pub use process::Process;

@@ -1,23 +1,22 @@
 //! Counts the work of the process in the Prometheus text format. Every label has a bounded set of values: constants, and
 //! the names of loaded policies up to [`MAX_POLICIES`].
 
-use std::collections::HashSet;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use admit_serving::{Names, Process};
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
-/// How many policies are counted under their own names; others share [`OTHER`].
+/// How many policies are counted under their own names; others share [`admit_serving::OTHER`].
 const MAX_POLICIES: usize = 500;
-const OTHER: &str = "(other)";
 
 /// The media type of [`Metrics::text`].
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -25,7 +24,9 @@ pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; chars
 /// The metrics of a process; clones share them.
 pub struct Metrics {
     registry: Registry,
-    policies: Mutex<HashSet<String>>,
+    /// The figures of the process, whose names have no prefix.
+    process: Registry,
+    policies: Names,
     requests: Family<RequestLabels, Counter>,
     seconds: Family<RequestLabels, Histogram, fn() -> Histogram>,
     rules: Family<RuleLabels, Counter>,
@@ -109,7 +110,7 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("admit");
         let metrics = Self {
-            policies: Mutex::default(),
+            policies: Names::up_to(MAX_POLICIES),
             requests: Family::default(),
             seconds: Family::new_with_constructor(latency),
             rules: Family::default(),
@@ -127,7 +128,10 @@ impl Default for Metrics {
             certificate_days: Gauge::default(),
             ready: Family::default(),
             registry: Registry::default(),
+            process: Registry::default(),
         };
+        let mut process = Registry::default();
+        process.register_collector(Box::new(Process));
         let mut register = Register(&mut registry);
         register.add("requests", "Requests by route and answer", &metrics.requests);
         register.add("request_seconds", "Seconds from the head of a request to its answer", &metrics.seconds);
@@ -161,7 +165,7 @@ impl Default for Metrics {
             &metrics.certificate_days,
         );
         register.add("ready", "1 for each part that is ready", &metrics.ready);
-        Self { registry, ..metrics }
+        Self { registry, process, ..metrics }
     }
 }
 
@@ -188,7 +192,8 @@ impl Metrics {
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let _ = encode(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &self.registry);
+        let _ = encode(&mut text, &self.process);
         text
     }
 
@@ -207,7 +212,7 @@ impl Metrics {
             counter.inc();
             return;
         }
-        let labels = RuleLabels { policy: self.policy(policy).into(), ..labels };
+        let labels = RuleLabels { policy: self.policies.label(policy).into(), ..labels };
         self.rules.get_or_create(&labels).inc();
     }
 
@@ -254,13 +259,15 @@ impl Metrics {
         self.broken.clear();
         for (policy, previous) in broken {
             let in_force = if previous { "previous" } else { "none" };
-            self.broken.get_or_create(&BrokenLabels { policy: self.policy(policy), in_force }).set(1);
+            self.broken
+                .get_or_create(&BrokenLabels { policy: self.policies.label(policy).to_owned(), in_force })
+                .set(1);
         }
     }
 
     /// Counts a denial of the policy that an exception removed.
     pub fn excepted(&self, policy: &str) {
-        self.excepted.get_or_create(&PolicyLabels { policy: self.policy(policy) }).inc();
+        self.excepted.get_or_create(&PolicyLabels { policy: self.policies.label(policy).to_owned() }).inc();
     }
 
     /// Sets how many exceptions of the cluster are in a state.
@@ -275,18 +282,6 @@ impl Metrics {
 
     pub fn ready(&self, part: &str, ready: bool) {
         self.ready.get_or_create(&PartLabels { part: part.to_owned() }).set(i64::from(ready));
-    }
-
-    /// Returns the name under which a policy is counted.
-    fn policy(&self, name: &str) -> String {
-        let mut known = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
-        if !known.contains(name) {
-            if known.len() >= MAX_POLICIES {
-                return OTHER.to_owned();
-            }
-            known.insert(name.to_owned());
-        }
-        name.to_owned()
     }
 }
 
@@ -308,6 +303,7 @@ mod tests {
             "admit_request_seconds_count{route=\"validate\",answer=\"denied\"} 1",
             "admit_policy_set{sha256=\"bb\"} 1",
             "admit_policies 2",
+            "# TYPE process_open_fds gauge",
             "# EOF",
         ] {
             assert!(text.lines().any(|found| found == line), "`{line}` is missing:\n{text}");

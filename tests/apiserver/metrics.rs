@@ -147,6 +147,65 @@ async fn requests_are_counted_under_the_labels_of_kube_apiserver() {
     assert_eq!(others, expected);
 }
 
+/// Which steps of admission kube-apiserver 1.36 counts for each request.
+#[tokio::test]
+async fn steps_of_admission_are_counted_by_operation() {
+    const COUNT: &str = "apiserver_admission_step_admission_duration_seconds_count";
+    let server = Server::builder().build().await.unwrap();
+    let map = |name: &str| json!({"metadata": {"name": name}, "data": {"a": "b"}});
+    let (create, update, delete) = ("CREATE", "UPDATE", "DELETE");
+    let [merge, apply] = ["application/merge-patch+json", "application/apply-patch+yaml"];
+    let applied = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}});
+    for (method, path, kind, body, code, admitted, validated) in [
+        ("POST", MAPS, "application/json", Some(map("a")), 201, create, create),
+        ("POST", MAPS, "application/json", Some(map("a")), 409, create, create),
+        ("POST", &*format!("{MAPS}?dryRun=All"), "application/json", Some(map("b")), 201, create, create),
+        ("POST", MAPS, "application/json", Some(map("-bad-")), 422, create, ""),
+        ("PUT", &format!("{MAPS}/a"), "application/json", Some(map("a")), 200, update, update),
+        ("PATCH", &format!("{MAPS}/a"), merge, Some(json!({"data": {"a": "c"}})), 200, update, update),
+        ("PATCH", &format!("{MAPS}/b?fieldManager=x"), apply, Some(applied), 201, create, create),
+        ("DELETE", &format!("{MAPS}/a"), "application/json", None, 200, delete, delete),
+        ("DELETE", &format!("{MAPS}/a"), "application/json", None, 404, "", ""),
+        (
+            "POST",
+            "/api/v1/namespaces/none/configmaps",
+            "application/json",
+            Some(map("a")),
+            404,
+            "!CREATE",
+            "",
+        ),
+        ("DELETE", "/api/v1/namespaces/kube-system", "application/json", None, 403, "!DELETE", ""),
+        ("GET", MAPS, "application/json", None, 200, "", ""),
+    ] {
+        let before = samples(&server, &[COUNT]).await;
+        let answer = send(&server, method, path, kind, body.as_ref()).await;
+        assert_eq!(answer.status().as_u16(), code, "{method} {path}");
+        let expected: Vec<String> = [("admit", admitted), ("validate", validated)]
+            .into_iter()
+            .filter(|(_, operation)| !operation.is_empty())
+            .map(|(step, operation)| {
+                let (name, rejected) = (operation.trim_start_matches('!'), operation.starts_with('!'));
+                format!("{COUNT} operation=\"{name}\" rejected=\"{rejected}\" type=\"{step}\"")
+            })
+            .collect();
+        let after = samples(&server, &[COUNT]).await;
+        let counted = after.iter().filter(|(series, count)| before.get(*series) != Some(count));
+        let counted: Vec<&String> = counted.map(|(series, _)| series).collect();
+        assert_eq!(counted, expected.iter().collect::<Vec<_>>(), "{method} {path}");
+    }
+}
+
+#[tokio::test]
+async fn the_process_is_measured() {
+    let server = Server::builder().build().await.unwrap();
+    let text = get(&server, "/metrics").await.body.as_str().unwrap().to_owned();
+    for name in ["process_cpu_seconds_total", "process_resident_memory_bytes", "process_start_time_seconds"] {
+        let kind = if name.ends_with("_total") { "counter" } else { "gauge" };
+        assert!(text.contains(&format!("# TYPE {name} {kind}\n{name} ")), "{text}");
+    }
+}
+
 #[tokio::test]
 async fn a_watch_is_under_way_until_its_client_leaves() {
     let server = Server::builder().build().await.unwrap();

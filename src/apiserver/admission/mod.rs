@@ -20,6 +20,7 @@ pub(crate) use policy_keys::{BINDINGS, MUTATING_BINDING_KEY, MUTATING_POLICY_KEY
 pub(crate) use review::Review;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use admit_policy::webhook::Kind;
 use admit_policy::{Access, AccessAttributes, Reinvocation, Schemas, UserInfo};
@@ -27,7 +28,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::conversion::Webhook;
-use crate::metrics::AdmissionMetrics;
+use crate::metrics::{AdmissionMetrics, Step};
 use crate::objects::Objects;
 use crate::resources::ResourceInfo;
 use crate::served::ScalePaths;
@@ -133,6 +134,27 @@ impl Admission {
         cluster: &dyn Cluster,
         review: &Review<'_>,
     ) -> Result<Option<Mutated>, Refusal> {
+        self.measured(Step::Admit, review, self.mutate_all(cluster, review)).await
+    }
+
+    /// Measures a step of admission.
+    async fn measured<T>(
+        &self,
+        step: Step,
+        review: &Review<'_>,
+        run: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<T, Refusal> {
+        let began = Instant::now();
+        let result = run.await;
+        self.metrics.step(step, review.operation.as_str(), result.is_err(), began.elapsed());
+        result
+    }
+
+    async fn mutate_all(
+        &self,
+        cluster: &dyn Cluster,
+        review: &Review<'_>,
+    ) -> Result<Option<Mutated>, Refusal> {
         from_files::refuse(cluster, review)?;
         let mut again = Again::default();
         let first = self.mutate_once(cluster, review, &mut again).await?;
@@ -227,6 +249,10 @@ impl Admission {
     /// # Errors
     /// The first refusal.
     pub(crate) async fn admit(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
+        self.measured(Step::Validate, review, self.validate_all(cluster, review)).await
+    }
+
+    async fn validate_all(&self, cluster: &dyn Cluster, review: &Review<'_>) -> Result<(), Refusal> {
         if !review.call.admitted {
             self.plugins.validate(&Request::new(cluster, review, &self.live)).await?;
         }

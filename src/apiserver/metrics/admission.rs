@@ -1,7 +1,8 @@
-//! Counts the calls of webhooks, and the rules of policies that fail.
+//! Counts the steps of admission, the calls of webhooks, and the rules of policies that fail.
 
 use std::time::Duration;
 
+use admit_serving::{Names, OTHER};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -9,11 +10,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::names::{Names, OTHER};
-use super::{Register, exposition};
+use super::{MOST_NAMES, Register, exposition};
 
 /// The bounds of the durations of calls, in seconds.
 const SECONDS: [f64; 8] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 25.0];
+/// The bounds of the durations of steps, in seconds.
+const STEP_SECONDS: [f64; 6] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5];
 /// Larger status codes of webhooks count as this one.
 const LARGEST_CODE: u16 = 600;
 
@@ -55,6 +57,22 @@ struct CheckLabels {
     policy_binding: String,
 }
 
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct StepLabels {
+    operation: &'static str,
+    rejected: &'static str,
+    r#type: &'static str,
+}
+
+/// A step of admission.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    /// Objects are changed.
+    Admit,
+    /// Objects are checked.
+    Validate,
+}
+
 /// A call of a webhook.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WebhookCall<'c> {
@@ -89,6 +107,7 @@ pub(crate) struct AdmissionMetrics {
     webhooks: Names,
     /// The pairs of a policy and a binding.
     bound: Names,
+    steps: Family<StepLabels, Histogram, fn() -> Histogram>,
     calls: Family<RequestLabels, Counter>,
     seconds: Family<DurationLabels, Histogram, fn() -> Histogram>,
     rejections: Family<RejectionLabels, Counter>,
@@ -100,8 +119,9 @@ impl Default for AdmissionMetrics {
     fn default() -> Self {
         let mut metrics = Self {
             registry: Registry::default(),
-            webhooks: Names::default(),
-            bound: Names::default(),
+            webhooks: Names::up_to(MOST_NAMES),
+            bound: Names::up_to(MOST_NAMES),
+            steps: Family::new_with_constructor(|| Histogram::new(STEP_SECONDS)),
             calls: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             rejections: Family::default(),
@@ -110,6 +130,11 @@ impl Default for AdmissionMetrics {
         };
         let mut registry = Registry::default();
         let mut add = Register(&mut registry);
+        add.one(
+            "apiserver_admission_step_admission_duration_seconds",
+            "Seconds that the steps of admission took",
+            &metrics.steps,
+        );
         add.one("apiserver_admission_webhook_request", "Calls of webhooks", &metrics.calls);
         add.one(
             "apiserver_admission_webhook_admission_duration_seconds",
@@ -145,10 +170,23 @@ impl AdmissionMetrics {
         exposition::plain(&text)
     }
 
+    /// Counts a step of admission for a request with this operation, as in `CREATE`.
+    pub(crate) fn step(&self, step: Step, operation: &'static str, rejected: bool, took: Duration) {
+        let labels = StepLabels {
+            operation,
+            rejected: told(rejected),
+            r#type: match step {
+                Step::Admit => "admit",
+                Step::Validate => "validate",
+            },
+        };
+        self.steps.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
     /// Counts a call of a webhook.
     pub(crate) fn called(&self, call: &WebhookCall<'_>) {
         let WebhookCall { kind, operation, ended, took, .. } = *call;
-        let name = if self.webhooks.has(call.name) { call.name } else { OTHER }.to_owned();
+        let name = self.webhooks.label(call.name).to_owned();
         let (code, rejected, error_type) = match ended {
             Ended::Admitted => (200, false, ""),
             Ended::Denied(code) => (code, true, "no_error"),
@@ -168,12 +206,7 @@ impl AdmissionMetrics {
         } else if !error_type.is_empty() {
             self.failed_open.get_or_create(&OpenLabels { name: name.clone(), r#type: kind }).inc();
         }
-        let call = DurationLabels {
-            name,
-            operation,
-            rejected: if rejected { "true" } else { "false" },
-            r#type: kind,
-        };
+        let call = DurationLabels { name, operation, rejected: told(rejected), r#type: kind };
         self.seconds.get_or_create(&call).observe(took.as_secs_f64());
         self.calls.get_or_create(&RequestLabels { code, call }).inc();
     }
@@ -189,4 +222,8 @@ impl AdmissionMetrics {
             .get_or_create(&CheckLabels { enforcement_action, error_type, policy, policy_binding })
             .inc();
     }
+}
+
+fn told(rejected: bool) -> &'static str {
+    if rejected { "true" } else { "false" }
 }

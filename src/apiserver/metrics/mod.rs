@@ -11,18 +11,19 @@
 //! | `apiserver_watch_events_total` | events sent to watches, bookmarks too |
 //! | `authentication_attempts`, `authenticated_user_requests` | requests with a user, and who it was |
 //! | `authorization_attempts_total` | decisions of the authorizers |
+//! | `process_cpu_seconds_total` and others | what the process uses |
 //!
-//! [`AdmissionMetrics`] counts what webhooks and policies did. Every label has a bounded set of values: [`names`] bounds those that
-//! clients choose.
+//! [`AdmissionMetrics`] counts what webhooks and policies did. Every label has a bounded set of values: of those that clients choose,
+//! [`MOST_NAMES`] have series of their own.
 
 mod admission;
 mod exposition;
-mod names;
 
-pub(crate) use admission::{AdmissionMetrics, Ended, WebhookCall};
+pub(crate) use admission::{AdmissionMetrics, Ended, Step, WebhookCall};
 
 use std::time::Duration;
 
+use admit_serving::{Names, OTHER, Process};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 pub(crate) use prometheus_client::metrics::counter::Counter;
@@ -31,9 +32,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
-use self::names::{Names, OTHER};
 use crate::resources::ResourceInfo;
 
+/// How many names of one kind are counted by themselves.
+const MOST_NAMES: usize = 1_000;
 /// The bounds of the durations, in seconds.
 const SECONDS: [f64; 23] = [
     0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0,
@@ -141,7 +143,7 @@ impl Default for Metrics {
     fn default() -> Self {
         let mut metrics = Self {
             registry: Registry::default(),
-            custom: Names::default(),
+            custom: Names::up_to(MOST_NAMES),
             requests: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             sizes: Family::new_with_constructor(|| Histogram::new(BYTES)),
@@ -157,6 +159,7 @@ impl Default for Metrics {
             drop(metrics.under_way.get_or_create(&KindLabels { request_kind }));
         }
         let mut registry = Registry::default();
+        registry.register_collector(Box::new(Process));
         let mut add = Register(&mut registry);
         add.one("apiserver_request", "Answered requests", &metrics.requests);
         add.one("apiserver_request_duration_seconds", "Seconds that requests took", &metrics.seconds);
