@@ -428,14 +428,38 @@ fn schemas_say_what_appliers_and_generators_look_for() {
     assert_eq!(core["io.k8s.api.core.v1.SeccompProfile"]["x-kubernetes-unions"], union);
     let claim = &core["io.k8s.api.core.v1.PersistentVolumeSpec"]["properties"]["claimRef"];
     assert_eq!(claim["x-kubernetes-map-type"], "granular");
-    let options =
-        &core["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"]["x-kubernetes-group-version-kind"];
-    let options = options.as_array().expect("kinds");
-    assert_eq!(options.len(), 60);
-    assert_eq!(options[0], json!({"group": "", "kind": "DeleteOptions", "version": "v1"}));
     let policies = schemas("apis/admissionregistration.k8s.io/v1");
     let binding = &policies["io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBindingSpec"];
     assert_eq!(binding["required"], json!(["policyName", "validationActions"]));
+}
+
+/// Version 2 tells all versions, version 3 those of the core group and of the document; reviews have neither.
+#[test]
+fn options_and_events_are_kinds_of_each_version() {
+    const OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+    let openapi = OpenApi::default();
+    let kinds = |schema: &Value| {
+        let kinds = schema["x-kubernetes-group-version-kind"].as_array().expect("kinds");
+        kinds.iter().map(|kind| format!("{}/{}", kind["group"], kind["version"]).replace('"', "")).collect()
+    };
+    let schemas = |document: &str| get(&openapi, document)["components"]["schemas"].clone();
+    let of: fn(&str) -> Vec<String> = |text| text.split(' ').map(str::to_owned).collect();
+    let [core, apps, reviews] = ["api/v1", "apis/apps/v1", "apis/authorization.k8s.io/v1"]
+        .map(|name| schemas(&format!("/openapi/v3/{name}")));
+    let [in_core, in_apps]: [Vec<String>; 2] = [&core, &apps].map(|schemas| kinds(&schemas[OPTIONS]));
+    assert_eq!((in_core, in_apps), (of("/v1"), of("/v1 apps/v1")));
+    let events: Vec<String> = kinds(&apps["io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent"]);
+    assert_eq!(events, of("/v1 apps/v1"));
+    let shared = reviews.as_object().expect("schemas").keys().filter(|name| name.contains("apimachinery"));
+    let shared: Vec<&str> = shared.filter_map(|name| name.rsplit('.').next()).collect();
+    assert!(!shared.contains(&"DeleteOptions") && !shared.contains(&"Status"), "{shared:?}");
+
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    let second = openapi.handle(&builtin_rows(), "/openapi/v2", "", &headers).expect("the document");
+    let second: Value = serde_json::from_slice(second.body()).expect("JSON");
+    let everywhere: Vec<String> = kinds(&second["definitions"][OPTIONS]);
+    assert_eq!((everywhere.len(), everywhere[0].as_str()), (60, "/v1"));
 }
 
 /// Values and defaults, as Kubernetes 1.36 publishes them.

@@ -2,10 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::operations::{gvk, reference};
+use super::operations::{META, gvk, reference};
 use crate::resources::ResourceInfo;
 
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 pub(super) const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
 pub(super) const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 pub(super) const OBJECT_METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";

@@ -5,11 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::operations::{PROTOBUF, TEXT, capital, content, group, reference, tag};
+use super::operations::{META, PROTOBUF, TEXT, capital, content, group, reference, tag};
 use super::schemas::Schemas;
 use crate::resources::ResourceInfo;
-
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
 /// The operation on a path.
 struct Page {

@@ -10,6 +10,7 @@ mod older_schemas;
 mod operations;
 mod parameters;
 mod paths;
+mod registered;
 mod schemas;
 mod v2;
 mod v2_json;
@@ -153,6 +154,7 @@ impl OpenApi {
                 let parsed = documents.iter().filter_map(|(_, document)| {
                     let mut document: Value = serde_json::from_slice(&document.body).ok()?;
                     older_schemas::replace(&mut document, rows);
+                    registered::tell_all(&mut document);
                     Some(document)
                 });
                 let body = Bytes::from(form.render(parsed));

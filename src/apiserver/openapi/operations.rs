@@ -69,7 +69,8 @@ pub(super) struct Operation<'a> {
     pub(super) sent: String,
 }
 
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+/// What precedes the names of schemas that all groups share.
+pub(super) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 /// Media types of objects. Built-in kinds also have protobuf.
 pub(super) const TEXT: [&str; 2] = ["application/json", "application/yaml"];
 pub(super) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";

@@ -66,11 +66,12 @@ impl<'r> Paths<'r> {
     fn collections(&mut self, schemas: &mut Schemas) {
         let serves = |verb: &str| self.row.verbs.iter().any(|served| served == verb);
         let lists = if serves("list") { schemas.list(self.row) } else { String::new() };
+        let deleted = if serves("deletecollection") { schemas.status() } else { "" };
         let path = format!("{}/{}", self.root, self.collection);
         let operations = [
             ("list", "get", self.operation(Action::List, &lists)),
             ("create", "post", self.operation(Action::Create, &self.object)),
-            ("deletecollection", "delete", self.operation(Action::DeleteCollection, schemas.status())),
+            ("deletecollection", "delete", self.operation(Action::DeleteCollection, deleted)),
         ];
         let of_path = self.namespace.clone();
         self.insert_served(path, &operations, &of_path);
@@ -92,7 +93,10 @@ impl<'r> Paths<'r> {
 
     fn objects(&mut self, schemas: &mut Schemas) {
         let is_answered = has(self.row, Habit::AnswersDeleted) && !has(self.row, Habit::PublishedAsTold);
-        let deleted = if is_answered { self.object.clone() } else { schemas.status().to_owned() };
+        let deleted = match self.row.verbs.iter().any(|verb| verb == "delete") {
+            true if !is_answered => schemas.status().to_owned(),
+            _ => self.object.clone(),
+        };
         let operations = [
             ("get", "get", self.operation(Action::Get, &self.object)),
             ("update", "put", self.operation(Action::Replace, &self.object)),

@@ -8,15 +8,10 @@ use serde_json::{Map, Value, json};
 use super::custom::{
     API_VERSION, KIND, OBJECT_METADATA, custom_name, custom_schema, extensions, selectable_fields,
 };
-use super::operations::{capital, gvk, reference};
+use super::operations::{META, capital, gvk, reference};
+use super::registered::{EXTENSION, Told};
 use crate::builtin::{Field, ListType, RawKind, TypeDef, TypeId, TypeRef, Union, tables};
 use crate::resources::ResourceInfo;
-
-/// The versions of Kubernetes 1.36; to update to another release read them from `DeleteOptions` in a document that its server publishes.
-const REGISTERED: &str = include_str!("registered.txt");
-/// Kinds that are registered in every version.
-const EVERYWHERE: [&str; 2] = ["DeleteOptions", "WatchEvent"];
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
 const LIST_METADATA: &str = "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
@@ -25,22 +20,28 @@ const LIST_METADATA: &str = "Standard list metadata. More info: https://git.k8s.
 pub(super) struct Schemas {
     written: Map<String, Value>,
     pending: BTreeSet<TypeId>,
-    /// Whether the document is one of custom kinds.
-    is_custom: bool,
+    /// The versions of kinds that are registered everywhere.
+    told: Told,
 }
 
 impl Schemas {
-    /// Returns the name of a resource's object schema, and adds that schema.
+    /// Returns the name of a resource's object schema, and adds that schema with those of the bodies that its verbs take.
     pub(super) fn object(&mut self, row: &ResourceInfo) -> String {
-        self.need(&format!("{META}.DeleteOptions"));
-        let patch = json!({"description": "Patch is provided to give a concrete name and type to the Kubernetes PATCH request body.", "type": "object"});
-        self.written.insert(format!("{META}.Patch"), patch);
+        let serves = |verb: &str| row.verbs.iter().any(|served| served == verb);
+        if serves("delete") {
+            self.need(&format!("{META}.DeleteOptions"));
+        }
+        if serves("patch") {
+            let patch = json!({"description": "Patch is provided to give a concrete name and type to the Kubernetes PATCH request body.", "type": "object"});
+            self.written.insert(format!("{META}.Patch"), patch);
+        }
+        self.told =
+            if row.builtin { Told::Own(row.group.clone(), row.version.clone()) } else { Told::Shared };
         if let Some(id) = tables().kind(&row.group, &row.version, &row.kind).filter(|_| row.builtin) {
             self.pending.insert(id);
             return tables().get(id).openapi_name();
         }
         let name = custom_name(row, &row.kind);
-        self.is_custom = true;
         self.need(&format!("{META}.ObjectMeta"));
         let mut schema = custom_schema(row);
         schema.extend(extensions(row));
@@ -165,7 +166,7 @@ impl Schemas {
             schema.insert("x-kubernetes-unions".into(), json!([published_union(union)]));
         }
         if let Some(kinds) = self.registered_as(definition) {
-            schema.insert("x-kubernetes-group-version-kind".into(), kinds);
+            schema.insert(EXTENSION.into(), kinds);
         }
         Value::Object(schema)
     }
@@ -173,12 +174,10 @@ impl Schemas {
     /// Returns the group, version and kind of a type; options and events are registered in every version.
     fn registered_as(&self, definition: &TypeDef) -> Option<Value> {
         let package = definition.package;
-        if EVERYWHERE.contains(&definition.name) {
-            let versions = registered(!self.is_custom);
-            return Some(versions.map(|(group, version)| gvk(group, version, definition.name)).collect());
-        }
-        let group = if package.openapi == META { "" } else { package.group };
-        definition.object.then(|| json!([gvk(group, package.version, definition.name)]))
+        self.told.of(definition.name).or_else(|| {
+            let group = if package.openapi == META { "" } else { package.group };
+            definition.object.then(|| json!([gvk(group, package.version, definition.name)]))
+        })
     }
 
     fn field(&mut self, field: &Field) -> Value {
@@ -333,18 +332,6 @@ impl Schemas {
         self.written.insert(name.clone(), schema);
         name
     }
-}
-
-/// Returns the versions in which options and events are registered; documents of custom kinds omit those known to the server only.
-fn registered(of_server: bool) -> impl Iterator<Item = (&'static str, &'static str)> {
-    let lines = REGISTERED.lines().filter(|line| !line.starts_with('#'));
-    lines.filter_map(|line| line.split_once(' ')).flat_map(move |(group, versions)| {
-        let listed = move |version: &'static str| match version.strip_prefix('+') {
-            Some(version) => of_server.then_some(version),
-            None => Some(version),
-        };
-        versions.split(' ').filter_map(listed).map(move |version| (group.trim_matches('-'), version))
-    })
 }
 
 /// Builds the extension that maps union fields to discriminator values, which are the capitalized field names.
