@@ -34,7 +34,7 @@
 //! | `patch` | patches that need the schema of the kind | builtin, interrupt |
 //! | `managed_fields` | who owns which field; server-side apply | builtin, emptied, interrupt, object |
 //! | `table` | what `kubectl get` prints | builtin, interrupt, kinds, object, resources |
-//! | `discovery` | the discovery documents of served resources | digest, resources |
+//! | `discovery` | the discovery documents of served resources | builtin, digest, resources |
 //! | `openapi` | the OpenAPI documents of served kinds | builtin, clock, digest, discovery, kinds, resources |
 //! | `authentication` | the tokens of service accounts | identity |
 //! | `certificate` | the user of a client certificate, and whether it is trusted | digest, identity |

@@ -27,7 +27,7 @@ pub use model::{
 };
 pub(crate) use restore::{check as restorable, restore};
 
-static TEXTS: [&str; 27] = [
+static TEXTS: [&str; 28] = [
     include_str!("tables/meta.txt"),
     include_str!("tables/core.txt"),
     include_str!("tables/core-pods.txt"),
@@ -51,6 +51,7 @@ static TEXTS: [&str; 27] = [
     include_str!("tables/core-controllers.txt"),
     include_str!("tables/core-persistent.txt"),
     include_str!("tables/discovery.txt"),
+    include_str!("tables/apidiscovery.txt"),
     include_str!("tables/flowcontrol.txt"),
     include_str!("tables/node.txt"),
     include_str!("tables/resource.txt"),

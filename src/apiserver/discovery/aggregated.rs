@@ -4,40 +4,65 @@
 use std::sync::Arc;
 
 use admit_apimachinery::yaml::write_sorted;
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::order::groups;
+use crate::builtin::{encode, tables};
 use crate::resources::{ResourceInfo, Scope};
 
-/// Clients recognize an aggregated body only if its type repeats these parameters, in this order.
-const CONTENT_TYPES: [(&str, &str); 2] = [
-    ("application/json", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
-    ("application/yaml", "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"),
-];
-
-/// Writes the aggregated document in the format of `content_type`.
-pub(super) fn written(document: &Value, content_type: &str) -> String {
-    if content_type.starts_with("application/yaml") { write_sorted(document) } else { document.to_string() }
+/// A format of the aggregated documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Json,
+    Yaml,
+    Protobuf,
 }
 
-/// Returns the content type of the aggregated format if the `Accept` header lists that before a plain one. The beta is not served.
-pub(super) fn requested(accept: &str) -> Option<&'static str> {
+impl Format {
+    /// Returns the format of a media type; that of ranges is JSON.
+    fn of(media_type: &str) -> Option<Self> {
+        match media_type {
+            "application/json" | "application/*" | "*/*" => Some(Self::Json),
+            "application/yaml" => Some(Self::Yaml),
+            "application/vnd.kubernetes.protobuf" => Some(Self::Protobuf),
+            _ => None,
+        }
+    }
+
+    /// Returns the content type. Clients recognize an aggregated body only if it repeats these parameters, in this order.
+    pub(super) const fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Self::Yaml => "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Self::Protobuf => {
+                "application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            }
+        }
+    }
+
+    /// Writes an aggregated document. `json`: the document as JSON.
+    pub(super) fn written(self, document: &Value, json: String) -> Bytes {
+        match self {
+            Self::Json => json.into(),
+            Self::Yaml => write_sorted(document).into(),
+            Self::Protobuf => encode::encode(tables(), document).unwrap_or_default().into(),
+        }
+    }
+}
+
+/// Returns the aggregated format that the `Accept` header lists before a plain one, if any. The beta is not served.
+pub(super) fn requested(accept: &str) -> Option<Format> {
     for clause in accept.split(',') {
         let mut parts = clause.split(';').map(str::trim);
         let media_type = parts.next().unwrap_or_default();
         let parameters: Vec<&str> = parts.collect();
         let has = |parameter: &str| parameters.contains(&parameter);
         let aggregated = has("g=apidiscovery.k8s.io") && has("as=APIGroupDiscoveryList");
-        match media_type {
-            "*/*" if !aggregated => return None,
-            _ => {
-                let known = CONTENT_TYPES.iter().find(|(known, _)| *known == media_type);
-                match known {
-                    Some((_, content_type)) if aggregated && has("v=v2") => return Some(*content_type),
-                    Some(_) if !aggregated => return None,
-                    _ => {}
-                }
-            }
+        match Format::of(media_type) {
+            Some(format) if aggregated && has("v=v2") => return Some(format),
+            Some(_) if !aggregated => return None,
+            _ => {}
         }
     }
     None

@@ -26,9 +26,8 @@ pub(crate) fn handle(rows: &[Arc<ResourceInfo>], path: &str, headers: &HeaderMap
     match path {
         "/api" | "/apis" => {
             let legacy_group = path == "/api";
-            Some(if let Some(content_type) = aggregated::requested(text(headers, header::ACCEPT)) {
-                let document = aggregated::document(rows, legacy_group);
-                tagged(aggregated::written(&document, content_type), content_type, headers)
+            Some(if let Some(format) = aggregated::requested(text(headers, header::ACCEPT)) {
+                tagged(&aggregated::document(rows, legacy_group), format, headers)
             } else if legacy_group {
                 json(&legacy::api_versions(rows, host))
             } else {
@@ -59,17 +58,19 @@ fn json(document: &Value) -> Response<Bytes> {
     response
 }
 
-/// Builds the response. An aggregated document has a digest as ETag, so that an unchanged one is answered by 304.
-fn tagged(body: String, content_type: &'static str, request: &HeaderMap) -> Response<Bytes> {
-    let etag = format!("\"{}\"", digest::hex_upper(body.as_bytes()));
+/// Builds the response. An aggregated document has a digest as ETag, the same for all formats, so that an unchanged one is
+/// answered by 304.
+fn tagged(document: &Value, format: aggregated::Format, request: &HeaderMap) -> Response<Bytes> {
+    let json = document.to_string();
+    let etag = format!("\"{}\"", digest::hex_upper(json.as_bytes()));
     let unchanged = text(request, header::IF_NONE_MATCH) == etag;
-    let mut response = Response::new(if unchanged { Bytes::new() } else { Bytes::from(body) });
+    let mut response = Response::new(if unchanged { Bytes::new() } else { format.written(document, json) });
     if unchanged {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
     }
     let headers = response.headers_mut();
     if !unchanged {
-        headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+        headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(format.content_type()));
     }
     if let Ok(etag) = header::HeaderValue::from_str(&etag) {
         headers.insert(header::ETAG, etag);

@@ -163,12 +163,12 @@ fn discovered(
     routed: bool,
 ) -> Result<Response, Failure> {
     let response = found.ok_or(Failure::NoSuchPage)?;
+    if routed {
+        check_routed(&incoming.headers, &TYPES)?;
+    }
     // Discovery has negotiated its aggregated forms itself.
     if response.headers().contains_key(http::header::ETAG) {
         return Ok(respond::finished(response));
-    }
-    if routed {
-        check_routed(&incoming.headers, &TYPES)?;
     }
     let accepted = Accepted::parse_whole(&incoming.headers, "");
     accepted.check()?;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::texts::{age, count, elapsed, items, name, or, plain, text};
 use super::values::Cell;
 use super::{computed, controllers, duration, workloads};
+use crate::resources::SCALE;
 
 const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 const AGE: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
@@ -68,6 +69,11 @@ static KINDS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(read_columns
 /// Returns the columns of a built-in kind; None if it has only the default columns.
 pub(super) fn kind(group: &str, kind: &str) -> Option<&'static Kind> {
     if group.is_empty() { KINDS.get(kind) } else { KINDS.get(format!("{kind}.{group}").as_str()) }
+}
+
+/// Returns the columns of the scales of built-in or of custom kinds.
+pub(super) fn scale(of_builtin: bool) -> Option<&'static Kind> {
+    kind(if of_builtin { SCALE.0 } else { "of-custom-kinds" }, SCALE.2)
 }
 
 pub(super) fn name_column() -> Value {
@@ -160,7 +166,7 @@ fn cells_of(kind: &str) -> Option<Computed> {
         "Lease.coordination.k8s.io" => |object, now| {
             vec![name(object), text(object, "/spec/holderIdentity").into(), age(object, now).into()]
         },
-        "Scale.autoscaling" => |object, now| {
+        "Scale.autoscaling" | "Scale.of-custom-kinds" => |object, now| {
             let replicas = |path| object.pointer(path).cloned().unwrap_or_else(|| 0.into());
             vec![
                 name(object),

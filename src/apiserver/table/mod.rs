@@ -91,6 +91,13 @@ fn table_metadata(value: &Value) -> Value {
     Value::Object(metadata)
 }
 
+/// Whether the value is the scale of an object; custom kinds of other groups may have the same name.
+fn is_scale(value: &Value) -> bool {
+    let (group, version, kind) = SCALE;
+    let named = |field: &str| value.get(field).and_then(Value::as_str).unwrap_or_default();
+    named("kind") == kind && named("apiVersion").split_once('/') == Some((group, version))
+}
+
 enum Printer<'a> {
     Builtin(&'static builtin::Kind),
     Custom(Vec<(&'a PrinterColumn, Option<JsonPath>)>),
@@ -100,9 +107,8 @@ enum Printer<'a> {
 
 impl<'a> Printer<'a> {
     fn of(info: &'a ResourceInfo, value: &Value) -> Self {
-        // The Scale of any kind.
-        if value.get("kind").is_some_and(|kind| kind == SCALE.2) {
-            return builtin::kind(SCALE.0, SCALE.2).map_or(Self::Plain, Self::Builtin);
+        if is_scale(value) {
+            return builtin::scale(info.builtin).map_or(Self::Plain, Self::Builtin);
         }
         if info.builtin {
             return builtin::kind(&info.group, &info.kind).map_or(Self::Plain, Self::Builtin);
