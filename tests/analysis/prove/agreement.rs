@@ -376,7 +376,7 @@ fn side(dice: &mut Dice, of: Of, subject: &Subject) -> Option<(String, Side)> {
 /// Whether a text that is put together is read as a URL. What it is read as is open, so that more is possible than what the engine
 /// says: claims about it do not hold, where they may.
 fn is_put_together(rule: &str) -> bool {
-    [" + self.ip)", " + object.spec.ip)"].iter().any(|part| rule.contains(part))
+    [" + self.ip)", " + oldSelf.ip)", " + object.spec.ip)"].iter().any(|part| rule.contains(part))
 }
 
 /// Whether the request is one that is thought of, and what the engine says of it is what the terms say; or is among it, where they
