@@ -23,7 +23,7 @@
 //! | package `admit-testing` (`src/testing`) | test clusters in the process of a test | admit-apiserver, admit-apimachinery |
 //! | [`admission`] | the HTTPS webhook server: AdmissionReview in and out | outside, private, telemetry, admit-policy, admit-serving, admit-apimachinery |
 //! | `outside` | how files of other programs are read | nothing of ours |
-//! | [`gather`] | the contents of an archive and where it is stored | outside, telemetry, admit-apimachinery, a kube client (handed in) |
+//! | [`gather`] | the contents of an archive and where it is stored | outside, telemetry, admit-apimachinery, admit-serving, a kube client (handed in) |
 //! | [`controllers`] | the reconciliation of our own kinds | gather, outside, telemetry, admit-policy, admit-apimachinery |
 //! | [`localnode`] | Jobs and Pods as processes of this machine | private, telemetry, a kube client (handed in) |
 //! | `private` | files and folders that only their owner can read | nothing of ours |
@@ -52,7 +52,7 @@
 //! admit-policy       ─► admit-apimachinery admit-cel
 //!
 //! admit-cel          ─► admit-apimachinery
-//! gather             ─► admit-apimachinery outside telemetry
+//! gather             ─► admit-apimachinery admit-serving outside telemetry
 //! localnode          ─► private telemetry
 //!
 //! telemetry          ─► admit-serving

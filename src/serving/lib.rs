@@ -18,6 +18,7 @@
 //! | `guest` | when a connection is told to close, and how long that may take | activity, places |
 //! | `clients` | which client certificates are accepted beyond what their authorities say | nothing of ours |
 //! | `accept` | which connections are accepted, and when a drain is over | door, guest, places |
+//! | `closed` | what a connection is that we made and its peer closed | nothing of ours |
 //! | `process` | what metrics say of the process | nothing of ours |
 //! | `names` | which names that others choose become labels of metrics | nothing of ours |
 //!
@@ -26,6 +27,7 @@
 mod accept;
 mod activity;
 mod clients;
+mod closed;
 mod door;
 mod guest;
 mod names;
@@ -36,6 +38,7 @@ mod process;
 pub use accept::{Caller, Event, Host, Port, ServeError, serve};
 pub use activity::{Activity, UnderWay};
 pub use clients::{Verdict, anybody, judged};
+pub use closed::EndsClosed;
 pub use door::NoEntry;
 pub use guest::{Guest, Limits};
 pub use names::{Names, OTHER};

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use admit_policy::webhook::Client;
+use admit_serving::EndsClosed;
 use bytes::Bytes;
 use http::{Method, Request, Response, header};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -14,7 +15,6 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use uuid::Uuid;
 
-use super::closed::EndsClosed;
 use super::failure::{self, CalloutError, NotSent};
 use super::redirect::Hop;
 use super::service::{self, Place};

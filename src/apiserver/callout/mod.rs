@@ -3,7 +3,6 @@
 //! conversion.
 
 mod client;
-mod closed;
 mod credentials;
 mod failure;
 mod packed;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use admit_serving::EndsClosed;
 use http::Uri;
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
@@ -75,7 +76,7 @@ impl Ways {
         let tls = TlsConnector::from(self.tls.clone().ok_or(ConnectError::NoTls)?);
         let shaking = timeout(HANDSHAKE_TIMEOUT, tls.connect(name, stream));
         let stream = shaking.await.map_err(|_| ConnectError::Slow)??;
-        Ok(TokioIo::new(Carried(Box::new(stream))))
+        Ok(TokioIo::new(Carried(Box::new(EndsClosed(stream)))))
     }
 }
 
