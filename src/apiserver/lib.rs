@@ -4,7 +4,7 @@
 //! router / TLS ──► http ──► codec ──► registry ──► admission ──► store ──► redb
 //!                   │                  │  ▲                        │
 //!                   │                  │  └──────── watches ◄──────┘
-//!                   │                  └── conversion, admission ──► callout ──► webhooks of others
+//!                   │                  └── conversion, admission ──► callout ──► webhooks and servers of others
 //!                   └── discovery, OpenAPI, Tables read resources::ResourceTable
 //! ```
 //!
@@ -34,24 +34,26 @@
 //! | `patch` | patches that need the schema of the kind | builtin, interrupt |
 //! | `managed_fields` | who owns which field; server-side apply | builtin, emptied, interrupt, object |
 //! | `table` | what `kubectl get` prints | builtin, interrupt, kinds, object, resources |
-//! | `discovery` | the discovery documents of served resources | builtin, digest, resources |
+//! | `discovery` | the discovery documents of served resources | aggregation, builtin, digest, resources |
 //! | `openapi` | the OpenAPI documents of served kinds | builtin, clock, digest, discovery, kinds, resources |
 //! | `authentication` | the tokens of service accounts | identity |
 //! | `certificate` | the user of a client certificate, and whether it is trusted | digest, identity |
-//! | `callout` | one request to a webhook | certificate, object, objects, store |
+//! | `callout` | one request to a webhook, or to the server of an APIService | certificate, identity, object, objects, store |
+//! | `aggregation` | which versions other servers serve, and where | callout |
 //! | `conversion` | custom resources in other versions, by webhook | callout, digest, object, objects, status, validation |
 //! | `served` | what is served, and the behaviour of custom kinds | conversion, interrupt, managed_fields, object, resources, status, store, table, warning |
 //! | `codec` | bodies to objects of a kind | builtin, emptied, kinds, object, resources, served, status |
 //! | `call` | one request to a resource, and its options | clock, conversion, emptied, identity, object, resources, served, status, store, warning |
 //! | `authorization` | who may do what | call, identity, kinds, object, objects, status, store |
 //! | `admission` | which writes are admitted, and how plugins and webhooks change them | call, callout, conversion, digest, identity, interrupt, kinds, metrics, object, objects, resources, served, status, store |
-//! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, authentication, authorization, builtin, call, cel_types, clock, codec, conversion, discovery, emptied, housekeeping, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
+//! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, aggregation, authentication, authorization, builtin, call, callout, cel_types, clock, codec, conversion, discovery, emptied, housekeeping, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
 //! | `metrics` | the counts of requests for `/metrics` | resources |
 //! | `flowcontrol` | how much work runs concurrently, per user and in total | identity, interrupt, status |
 //! | `server` | the state that all requests share, and its start | admission, audit, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, metrics, object, openapi, registry, resources, status, store, warning |
-//! | `http` | paths, bodies, responses and connections | audit, authorization, builtin, call, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, metrics, object, registry, resources, server, status, table, warning |
+//! | `http` | paths, bodies, responses and connections | aggregation, audit, authorization, builtin, call, callout, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, metrics, object, registry, resources, server, status, table, warning |
 
 mod admission;
+mod aggregation;
 mod audit;
 mod authentication;
 mod authorization;

@@ -54,7 +54,8 @@ fn map(name: &str, owner: Option<&str>) -> Value {
 #[tokio::test]
 async fn a_bare_server_collects_nothing_and_ends_no_namespace() {
     let bare = Server::builder().controllers(Controllers::none()).build().await.unwrap();
-    bare.housekeeping().await;
+    let keeping = bare.clone();
+    tokio::spawn(async move { keeping.housekeeping().await });
     post(&bare, MAPS, &map("orphan", Some("11111111-2222-3333-4444-555555555555"))).await;
     post(
         &bare,

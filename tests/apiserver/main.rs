@@ -8,6 +8,7 @@
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 
 mod access;
+mod aggregation;
 mod answers;
 mod api;
 mod audit;

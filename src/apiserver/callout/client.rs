@@ -122,7 +122,7 @@ impl Sent<'_> {
 }
 
 /// Connects to the first address of a host that accepts; if none does, returns the error of the first.
-async fn connect(Place { host, port }: Place) -> Result<TcpStream, NotSent> {
+pub(super) async fn connect(Place { host, port }: Place) -> Result<TcpStream, NotSent> {
     let found: Vec<_> = tokio::net::lookup_host((host.as_str(), port)).await.into_iter().flatten().collect();
     let mut failed = NotSent::UnknownHost(host);
     for (number, address) in found.into_iter().enumerate() {
@@ -135,12 +135,12 @@ async fn connect(Place { host, port }: Place) -> Result<TcpStream, NotSent> {
     Err(failed)
 }
 
-async fn secured(
+pub(super) async fn secured(
     callee: &Callee,
     host: String,
     stream: TcpStream,
 ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, NotSent> {
-    let config = trust::client_config(&callee.ca_bundle, &callee.credentials)?;
+    let config = trust::client_config(&callee.trust(), &callee.credentials)?;
     let own = &callee.credentials.server_name;
     let host = if own.is_empty() { host } else { own.clone() };
     let name = ServerName::try_from(host.clone())?;

@@ -4,6 +4,7 @@
 
 mod client;
 mod credentials;
+mod delegate;
 mod failure;
 mod packed;
 mod redirect;
@@ -17,7 +18,10 @@ use admit_policy::webhook::{Client, Service};
 
 pub(crate) use client::post;
 pub(crate) use credentials::Credentials;
+pub(crate) use delegate::{Backend, introduce};
 pub(crate) use failure::CalloutError;
+pub(crate) use service::SERVICE_NAME;
+use trust::Trust;
 pub(crate) use trust::TrustError;
 
 /// A webhook that is to be called.
@@ -28,13 +32,15 @@ pub(crate) struct Callee {
     pub(crate) ca_bundle: Vec<u8>,
     pub(crate) timeout: Duration,
     pub(crate) credentials: Credentials,
+    /// Whether any certificate is taken.
+    pub(crate) is_insecure: bool,
 }
 
 impl Callee {
     /// Creates a callee; `bundle` is in base64, as it is stored.
     pub(crate) fn new(client: Client, bundle: &str, timeout: Duration) -> Self {
         let ca_bundle = go::json::bytes(bundle).unwrap_or_default();
-        Self { client, ca_bundle, timeout, credentials: Credentials::default() }
+        Self { client, ca_bundle, timeout, credentials: Credentials::default(), is_insecure: false }
     }
 
     /// Checks that its CA bundle and credentials can be read.
@@ -42,7 +48,11 @@ impl Callee {
     /// # Errors
     /// If one of them is invalid.
     pub(crate) fn check(&self) -> Result<(), TrustError> {
-        trust::client_config(&self.ca_bundle, &self.credentials).map(drop)
+        trust::client_config(&self.trust(), &self.credentials).map(drop)
+    }
+
+    fn trust(&self) -> Trust<'_> {
+        if self.is_insecure { Trust::Anything } else { Trust::Bundle(&self.ca_bundle) }
     }
 
     /// Returns the URL as error messages name it.
@@ -71,7 +81,7 @@ impl Callee {
 /// # Errors
 /// If one of them is invalid.
 pub(crate) fn check(credentials: &Credentials) -> Result<(), TrustError> {
-    trust::client_config(&[], credentials).map(drop)
+    trust::client_config(&Trust::Bundle(&[]), credentials).map(drop)
 }
 
 /// Normalizes a path as client-go does: one leading slash, without empty segments, `.`, `..` and trailing slash.

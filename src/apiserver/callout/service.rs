@@ -16,7 +16,7 @@ use crate::objects::Objects;
 use crate::store::{Kept, Key, Stored};
 
 /// The label by which an EndpointSlice names its Service.
-const SERVICE_NAME: &str = "kubernetes.io/service-name";
+pub(crate) const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 /// The target of a connection: a name or an IP address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq)]

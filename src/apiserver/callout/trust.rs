@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{VerifierBuilderError, WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -34,11 +34,24 @@ pub(crate) enum TrustError {
     Config(#[from] Error),
 }
 
-/// Builds the TLS configuration for a webhook with this bundle, PEM. With an empty bundle no certificate is trusted.
+/// Which certificates are trusted.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Trust<'b> {
+    /// Those of a bundle, PEM; with an empty one none.
+    Bundle(&'b [u8]),
+    /// Any, where the owner of the backend has asked for that.
+    Anything,
+}
+
+/// Builds the TLS configuration for a backend.
 ///
 /// # Errors
 /// If the bundle or the credentials are invalid.
-pub(super) fn client_config(bundle: &[u8], credentials: &Credentials) -> Result<ClientConfig, TrustError> {
+pub(super) fn client_config(
+    trust: &Trust<'_>,
+    credentials: &Credentials,
+) -> Result<ClientConfig, TrustError> {
+    let Trust::Bundle(bundle) = trust else { return unverified(credentials) };
     let bundle = CertificateDer::pem_slice_iter(bundle).collect::<Result<Vec<_>, _>>()?;
     let mut roots = RootCertStore::empty();
     for certificate in &bundle {
@@ -54,8 +67,59 @@ pub(super) fn client_config(bundle: &[u8], credentials: &Credentials) -> Result<
         config.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
     };
     let mut config = credentials.shown(config)?;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![HTTP.to_vec()];
     Ok(config)
+}
+
+const HTTP: &[u8] = b"http/1.1";
+
+fn unverified(credentials: &Credentials) -> Result<ClientConfig, TrustError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = Arc::new(Anything(Arc::clone(&provider)));
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let config = config.dangerous().with_custom_certificate_verifier(verifier);
+    let mut config = credentials.shown(config)?;
+    config.alpn_protocols = vec![HTTP.to_vec()];
+    Ok(config)
+}
+
+/// Takes any certificate whose key the backend has.
+#[derive(Debug)]
+struct Anything(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anything {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
 }
 
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! Serves discovery: the documents `/api`, `/apis` and below, which tell clients what the server serves.
 //!
-//! Input: the rows of the resource table, the path and the request headers. Output: a finished response, or `None`
-//! where the path is no discovery document (the router then answers 404). Everything is derived from the rows, so
-//! discovery cannot disagree with what is served.
+//! Input: the rows of the resource table, what other servers serve, the path and the request headers. Output: a finished response, or `None`
+//! where the path is no discovery document (the router then answers 404). What is served here
+//! is derived from the rows, so discovery cannot disagree with it.
 
 mod aggregated;
+mod delegated;
 mod legacy;
 mod order;
 
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode, header};
 use serde_json::Value;
 
+use crate::aggregation::Delegated;
 use crate::digest;
 use crate::resources::ResourceInfo;
 
@@ -21,17 +23,28 @@ pub(crate) use order::{compare_versions, priority};
 
 /// Answers `GET` of a discovery path.
 #[must_use]
-pub(crate) fn handle(rows: &[Arc<ResourceInfo>], path: &str, headers: &HeaderMap) -> Option<Response<Bytes>> {
+pub(crate) fn handle(
+    rows: &[Arc<ResourceInfo>],
+    elsewhere: &[Arc<Delegated>],
+    path: &str,
+    headers: &HeaderMap,
+) -> Option<Response<Bytes>> {
     let host = text(headers, header::HOST);
     match path {
         "/api" | "/apis" => {
             let legacy_group = path == "/api";
             Some(if let Some(format) = aggregated::requested(text(headers, header::ACCEPT)) {
-                tagged(&aggregated::document(rows, legacy_group), format, headers)
+                let mut document = aggregated::document(rows, legacy_group);
+                if !legacy_group {
+                    delegated::add_to_aggregated(&mut document, elsewhere);
+                }
+                tagged(&document, format, headers)
             } else if legacy_group {
                 json(&legacy::api_versions(rows, host))
             } else {
-                json(&legacy::group_list(rows))
+                let mut document = legacy::group_list(rows);
+                delegated::add_to_list(&mut document, elsewhere);
+                json(&document)
             })
         }
         _ => {
@@ -43,7 +56,10 @@ pub(crate) fn handle(rows: &[Arc<ResourceInfo>], path: &str, headers: &HeaderMap
                 None => (path.strip_prefix("/apis/")?, None),
             };
             match version {
-                None => legacy::group(rows, group).as_ref().map(json),
+                None => {
+                    let own = legacy::group(rows, group);
+                    delegated::group(own, group, elsewhere).as_ref().map(json)
+                }
                 Some(version) => legacy::resource_list(rows, group, version).as_ref().map(json),
             }
         }

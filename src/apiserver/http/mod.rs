@@ -3,6 +3,7 @@
 
 mod accept;
 mod access;
+mod aggregated;
 mod asked_selectors;
 pub(crate) mod audited;
 mod body;
@@ -210,6 +211,14 @@ async fn in_turn(
     };
     incoming.until += patience.unwrap_or_default();
     let until = incoming.until;
+    if allowed.is_ok()
+        && let Some(delegated) = aggregated::delegated(server, &target, &incoming.path)
+    {
+        let told_in = Accepted::parse_whole(&incoming.headers, &incoming.query);
+        return Box::pin(aggregated::forward(server, &delegated, incoming))
+            .await
+            .unwrap_or_else(|refusal| respond::refusal(&refusal, &told_in));
+    }
     let reads = matches!(incoming.method, Method::GET | Method::HEAD | Method::OPTIONS);
     // Boxed, so that the large future is not copied whenever its parent is moved.
     if allowed.is_err() || (reads && !is_long(&incoming, &target)) {

@@ -35,10 +35,11 @@ pub(super) fn answer(server: &Server, incoming: &Incoming) -> Result<Response, F
         }
         "/api" => {
             only_get()?;
-            discovered(discovery::handle(rows, "/api", &incoming.headers), incoming, true)
+            discovered(discovery::handle(rows, &[], "/api", &incoming.headers), incoming, true)
         }
         trimmed if trimmed == "/apis" || trimmed.starts_with("/api/") || trimmed.starts_with("/apis/") => {
-            let found = discovery::handle(rows, trimmed, &incoming.headers);
+            let elsewhere = server.registry().aggregation().all();
+            let found = discovery::handle(rows, &elsewhere, trimmed, &incoming.headers);
             if found.is_none() && is_elsewhere(server, trimmed) {
                 return Ok(respond::service_unavailable());
             }

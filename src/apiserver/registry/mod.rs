@@ -9,6 +9,7 @@ mod api_services;
 mod apply;
 mod authorize;
 mod autoscalers;
+mod availability;
 mod bootstrap_flows;
 mod bootstrap_policy;
 mod bootstrap_priorities;
@@ -62,6 +63,7 @@ use self::from_files::FromFiles;
 use self::garbage_collector::Collector;
 use self::quotas::Quotas;
 use crate::admission::{Admission, SERVICE_ACCOUNTS, quota};
+use crate::aggregation::Aggregation;
 use crate::authorization::Authorization;
 use crate::clock::Clock;
 use crate::conversion::Counts;
@@ -99,6 +101,8 @@ pub(crate) struct Registry {
     accounts: Accounts,
     quotas: Quotas,
     allotments: Allotments,
+    /// The versions that other servers serve.
+    aggregation: Aggregation,
     pub(crate) controllers: Controllers,
     /// Whether privileged containers are refused.
     refuses_privileged: bool,
@@ -153,6 +157,7 @@ impl Registry {
             converted: Arc::default(),
             collector: Collector::default(),
             from_files: FromFiles::default(),
+            aggregation: Aggregation::default(),
             controllers: controllers.unwrap_or_else(Controllers::all),
         }
     }
@@ -177,8 +182,13 @@ impl Registry {
             converted: Arc::default(),
             collector: Collector::default(),
             from_files,
+            aggregation: Aggregation::default(),
             controllers: self.controllers.clone(),
         }
+    }
+
+    pub(crate) fn aggregation(&self) -> &Aggregation {
+        &self.aggregation
     }
 
     /// Returns a snapshot of what is served now.

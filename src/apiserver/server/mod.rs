@@ -154,11 +154,16 @@ impl Server {
         ServerBuilder::default()
     }
 
-    /// Runs the controllers that the server was built with, for as long as it serves. Returns at once
-    /// if there are none, and otherwise never.
+    /// Runs the controllers that the server was built with, and that of APIServices, which kube-apiserver has itself; for as long as
+    /// the server serves: it never returns.
     pub async fn housekeeping(&self) {
         let registry = &self.inner.registry;
-        tokio::join!(registry.collect(), registry.keep_policy_statuses(), registry.keep_quotas());
+        tokio::join!(
+            registry.collect(),
+            registry.keep_policy_statuses(),
+            registry.keep_quotas(),
+            registry.keep_availability()
+        );
     }
 
     /// Ends all watches, also later ones, when the server stops.

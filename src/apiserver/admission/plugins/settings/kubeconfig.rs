@@ -60,6 +60,7 @@ pub(super) fn backend(configuration: &AdmissionConfiguration, path: &str) -> Res
             server_name: text(&cluster, "/tls-server-name").to_owned(),
             ..source.credentials(&path, &user)?
         },
+        is_insecure: false,
     };
     callee.check().map_err(|error| wrong(&error.to_string()))?;
     Ok(callee)
