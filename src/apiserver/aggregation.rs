@@ -26,7 +26,7 @@ pub(crate) struct Delegated {
     pub(crate) priority: i64,
     pub(crate) callee: Callee,
     pub(crate) is_available: bool,
-    /// The entries of the server's APIResourceList, as it sent them last.
+    /// The entries of the server's APIResourceList; none while it is unavailable.
     pub(crate) resources: Vec<Value>,
 }
 

@@ -43,6 +43,7 @@ fn things() -> Router {
             "authorization",
             "x-forwarded-uri",
             "accept",
+            "audit-id",
         ];
         let headers: Value = names.iter().map(|name| ((*name).to_owned(), json!(header(name)))).collect();
         let told =
@@ -100,7 +101,8 @@ async fn requests_are_passed_on_in_the_name_of_their_users() {
     let request = Request::post(format!("{ROOT}/namespaces/x/things?dryRun=All&a=b%20c"))
         .extension(user)
         .header("x-remote-user", "forged")
-        .header("accept", "application/json");
+        .header("accept", "application/json")
+        .header("audit-id", "mine");
     let request = request.body(Body::from("whatever it is")).unwrap();
     let response = server.router().oneshot(request).await.unwrap();
     let own = response.headers().get("x-own").cloned();
@@ -114,6 +116,7 @@ async fn requests_are_passed_on_in_the_name_of_their_users() {
                 "x-remote-user": ["ann"], "x-remote-group": ["system:masters", "system:authenticated"],
                 "x-remote-extra-scope": ["a", "b"], "authorization": [], "accept": ["application/json"],
                 "x-forwarded-uri": [format!("{ROOT}/namespaces/x/things")],
+                "audit-id": ["mine"],
             },
         })
     );
@@ -124,6 +127,16 @@ async fn requests_are_passed_on_in_the_name_of_their_users() {
     let upgrade =
         Request::get(format!("{ROOT}/things")).header("upgrade", "SPDY/3.1").body(Body::empty()).unwrap();
     assert_eq!(server.router().oneshot(upgrade).await.unwrap().status(), 501);
+}
+
+#[tokio::test]
+async fn who_redirects_is_no_backend() {
+    let elsewhere = async || (http::StatusCode::FOUND, [("location", "/x")], "");
+    let router = Router::new().route(ROOT, any(async || "{}")).fallback(elsewhere);
+    let server = aggregated(router, &json!({})).await;
+    condition(&server, NAME, "Passed").await;
+    let refused = send(&server, "GET", &format!("{ROOT}/things"), "application/json", None).await;
+    assert_eq!(refused.status(), 502);
 }
 
 #[tokio::test]

@@ -290,3 +290,26 @@ async fn a_log_in_words_has_a_line_for_each_event() {
         assert!(line.contains(" method=\"create\" ") && line.contains(" as=\"<self>\" "), "{line}");
     }
 }
+
+/// As kube-apiserver echoes it, whether it is written or not.
+#[tokio::test]
+async fn requests_have_an_id_that_clients_may_choose() {
+    let logged = Logged::new().await;
+    let mut ids = Vec::new();
+    for chosen in [Some("mine"), None, Some("")] {
+        let mut request = Request::get(MAPS);
+        if let Some(chosen) = chosen {
+            request = request.header("audit-id", chosen);
+        }
+        let response = logged.server.router().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
+        ids.push(response.headers()["audit-id"].to_str().unwrap().to_owned());
+    }
+    assert_eq!((ids[0].as_str(), ids[1].len(), ids[2].len()), ("mine", 36, 36));
+    let mut written: Vec<String> = logged
+        .events("configmaps")
+        .iter()
+        .map(|event| event["auditID"].as_str().unwrap().to_owned())
+        .collect();
+    written.dedup();
+    assert_eq!(written, ids);
+}

@@ -7,8 +7,8 @@ use std::net::{IpAddr, SocketAddr};
 use admit_apimachinery::go;
 use http::StatusCode;
 use jiff::Timestamp;
-use rustls::CertificateError;
 use rustls::pki_types::{InvalidDnsNameError, UnixTime};
+use rustls::{CertificateError, OtherError};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -139,6 +139,12 @@ fn unverified(host: &str, why: &CertificateError) -> Option<String> {
     };
     match why {
         CertificateError::UnknownIssuer => Some("certificate signed by unknown authority".to_owned()),
+        // Without any authority this is asked of certificates first.
+        CertificateError::Other(OtherError(why))
+            if why.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity) =>
+        {
+            Some("certificate signed by unknown authority".to_owned())
+        }
         CertificateError::ExpiredContext { time, not_after } => lifetime(time, "after", not_after),
         CertificateError::NotValidYetContext { time, not_before } => lifetime(time, "before", not_before),
         CertificateError::NotValidForNameContext { presented, .. } => Some(misnamed(host, presented)),

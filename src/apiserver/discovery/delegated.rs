@@ -51,9 +51,13 @@ pub(super) fn group(own: Option<Value>, name: &str, elsewhere: &[Arc<Delegated>]
 pub(super) fn add_to_aggregated(document: &mut Value, elsewhere: &[Arc<Delegated>]) {
     let Some(groups) = document.get_mut("items").and_then(Value::as_array_mut) else { return };
     for delegated in of_groups(elsewhere) {
-        let freshness = if delegated.is_available { "Current" } else { "Stale" };
-        let version =
-            json!({"version": delegated.version, "resources": resources(delegated), "freshness": freshness});
+        let version = match delegated.is_available {
+            true => {
+                let resources = resources(delegated);
+                json!({"version": delegated.version, "resources": resources, "freshness": "Current"})
+            }
+            false => json!({"version": delegated.version, "freshness": "Stale"}),
+        };
         match groups.iter_mut().find(|group| text(group, "/metadata/name") == delegated.group) {
             Some(group) => insert(group, version),
             None => {

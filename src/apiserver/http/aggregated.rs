@@ -64,10 +64,18 @@ pub(super) async fn forward(
     };
     let request = passed_on(incoming, &backend.authority()).await?;
     match timeout(PATIENCE, backend.send(request)).await {
+        Ok(Ok(response)) if redirects(&response) => {
+            Ok(respond::plain(502, "the backend attempted to redirect this request, which is not permitted"))
+        }
         Ok(Ok(response)) => Ok(response.map(Body::new)),
         Ok(Err(why)) => Ok(respond::page(503, format!("{why}\n"))),
         Err(_) => Err(Refusal::timed_out()),
     }
+}
+
+/// Whether the client is sent elsewhere, where it might show its credentials.
+fn redirects<T>(response: &http::Response<T>) -> bool {
+    response.status().is_redirection() && response.headers().contains_key(header::LOCATION)
 }
 
 async fn passed_on(incoming: Incoming, authority: &str) -> Result<Request<Body>, Refusal> {

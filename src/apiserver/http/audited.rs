@@ -24,6 +24,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use self::event::{Answered, format_of};
+use super::AUDIT_ID;
 use super::access::is_stream;
 use super::connection::Peer;
 use crate::audit::{AuditFormat, AuditLog, Level, Recorded, Stage};
@@ -71,7 +72,11 @@ impl Noted {
             log,
             clock: server.clock().clone(),
             recorded: None,
-            id: uuid::Uuid::new_v4().to_string(),
+            id: request
+                .headers()
+                .get(AUDIT_ID)
+                .map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned())
+                .unwrap_or_default(),
             received: server.clock().now(),
             uri: request.uri().path_and_query().map(ToString::to_string).unwrap_or_default(),
             method: request.method().as_str().to_lowercase(),

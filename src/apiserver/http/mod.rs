@@ -33,7 +33,7 @@ use admit_apimachinery::go;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use tokio::time::{Instant, timeout_at};
 
 use crate::authorization;
@@ -117,9 +117,17 @@ pub(crate) fn router(server: Server) -> axum::Router {
 /// How long a change waits for a place.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-async fn handle(State(server): State<Server>, request: Request) -> Response {
+/// Names a request in the audit log, and in those of servers that it is passed on to. Clients may choose it.
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+async fn handle(State(server): State<Server>, mut request: Request) -> Response {
     let began = Instant::now();
-    let response = match server.audit_log().cloned() {
+    let id = request.headers().get(AUDIT_ID).filter(|id| !id.is_empty()).cloned();
+    let id = id.or_else(|| HeaderValue::try_from(uuid::Uuid::new_v4().to_string()).ok());
+    if let Some(id) = &id {
+        request.headers_mut().insert(AUDIT_ID, id.clone());
+    }
+    let mut response = match server.audit_log().cloned() {
         None => answered(&server, request, None).await,
         Some(log) => {
             let noted = Noted::of(log, &server, &request);
@@ -127,6 +135,9 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
             noted.finish(response).await
         }
     };
+    if let Some(id) = id {
+        response.headers_mut().insert(AUDIT_ID, id);
+    }
     measured::counted(&server, began, response)
 }
 

@@ -157,10 +157,6 @@ impl Registry {
         let Client::Service(service) = delegated.callee.client.clone() else {
             return Found::unavailable("ServiceNotFound", String::new());
         };
-        // What it served last is still told while it is unavailable.
-        if let Some(known) = self.aggregation.find(&delegated.group, &delegated.version) {
-            delegated.resources.clone_from(&known.resources);
-        }
         let found = match self.unready(&service) {
             Some(found) => found,
             None => match self.resources_of(&delegated).await {
