@@ -31,8 +31,7 @@ pub(crate) struct Delegated {
 }
 
 impl Delegated {
-    /// Reads an APIService; None for one that this server serves itself.
-    pub(crate) fn of(api_service: &Value) -> Option<Self> {
+    fn of(api_service: &Value, credentials: &Credentials) -> Option<Self> {
         let spec = api_service.get("spec")?;
         let service = spec.get("service").filter(|service| service.is_object())?;
         let number = |value: &Value, field: &str| value.get(field).and_then(Value::as_i64);
@@ -46,7 +45,7 @@ impl Delegated {
             version: text(spec, "/version").to_owned(),
             priority: number(spec, "groupPriorityMinimum").unwrap_or_default(),
             callee: Callee {
-                credentials: Credentials { server_name, ..Credentials::default() },
+                credentials: Credentials { server_name, ..credentials.clone() },
                 is_insecure: spec.get("insecureSkipTLSVerify").is_some_and(|skips| skips == true),
                 ..callee
             },
@@ -66,9 +65,28 @@ type Known = BTreeMap<String, Arc<Delegated>>;
 
 /// The versions that other servers serve, by the names of their APIServices.
 #[derive(Debug, Default)]
-pub(crate) struct Aggregation(RwLock<Known>);
+pub(crate) struct Aggregation {
+    known: RwLock<Known>,
+    /// What this server presents to others.
+    credentials: Credentials,
+}
 
 impl Aggregation {
+    /// Presents these credentials to other servers.
+    pub(crate) fn presenting(credentials: Credentials) -> Self {
+        Self { credentials, known: RwLock::default() }
+    }
+
+    /// Returns the same credentials, and no versions: the fork asks by itself.
+    pub(crate) fn fork(&self) -> Self {
+        Self::presenting(self.credentials.clone())
+    }
+
+    /// Reads an APIService; None for one that this server serves itself.
+    pub(crate) fn delegated(&self, api_service: &Value) -> Option<Delegated> {
+        Delegated::of(api_service, &self.credentials)
+    }
+
     /// Returns all versions, ordered by the names of their APIServices.
     pub(crate) fn all(&self) -> Vec<Arc<Delegated>> {
         self.read(|known| known.values().cloned().collect())
@@ -84,7 +102,7 @@ impl Aggregation {
 
     /// Sets what is known of an APIService; None if its version is not delegated.
     pub(crate) fn set(&self, name: &str, delegated: Option<Delegated>) {
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         match delegated {
             Some(delegated) => drop(known.insert(name.to_owned(), Arc::new(delegated))),
             None => drop(known.remove(name)),
@@ -92,6 +110,6 @@ impl Aggregation {
     }
 
     fn read<T>(&self, get: impl FnOnce(&Known) -> T) -> T {
-        get(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+        get(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
 }

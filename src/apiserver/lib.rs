@@ -49,7 +49,7 @@
 //! | `registry` | the verbs: create, get, list, update, patch, apply, delete, watch | admission, aggregation, authentication, authorization, builtin, call, callout, cel_types, clock, codec, conversion, discovery, emptied, housekeeping, identity, interrupt, kinds, managed_fields, object, objects, patch, resources, served, status, store, validation, warning |
 //! | `metrics` | the counts of requests for `/metrics` | resources |
 //! | `flowcontrol` | how much work runs concurrently, per user and in total | identity, interrupt, status |
-//! | `server` | the state that all requests share, and its start | admission, audit, authentication, authorization, call, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, metrics, object, openapi, registry, resources, status, store, warning |
+//! | `server` | the state that all requests share, and its start | admission, audit, authentication, authorization, call, callout, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, metrics, object, openapi, registry, resources, status, store, warning |
 //! | `http` | paths, bodies, responses and connections | aggregation, audit, authorization, builtin, call, callout, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, metrics, object, registry, resources, server, status, table, warning |
 
 mod admission;
@@ -104,7 +104,7 @@ pub use http::tls::Tls;
 pub use identity::Identity;
 pub use logs::{LogError, LogOptions, LogStream, PodLogs};
 pub use registry::{BuiltinKinds, FromFile, OfflinePlugins, ServiceNetwork, ServiceRange, ServiceRangeError};
-pub use server::{Server, ServerBuilder};
+pub use server::{ProxyClientError, Server, ServerBuilder};
 pub use status::Refusal;
 
 /// Internals for the tests of this package. Not part of the API; changes with any commit.

@@ -1,8 +1,10 @@
 //! APIServices of other servers: whether these are available, what discovery says of them, and requests that are passed on.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use admit_apiserver::{Identity, Server};
+use admit_apiserver::{Identity, Server, ServerBuilder};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Method, Uri};
@@ -10,13 +12,16 @@ use axum::routing::any;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::Request;
-use rcgen::IsCa;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::RootCertStore;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 use tower::ServiceExt as _;
 
 use crate::harness::{answer, delete, get, merge, post, send};
-use crate::webhook::serve_router;
+use crate::webhook::{serve_router, serve_tls};
 
 const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
 const NAME: &str = "v1.metrics.example.com";
@@ -55,8 +60,12 @@ fn things() -> Router {
 
 /// A server with the APIService of another, and the Service that this is reached by.
 async fn aggregated(router: Router, spec: &Value) -> Server {
-    let (address, pem) = serve_router(router, IsCa::NoCa).await;
-    let server = Server::builder().build().await.unwrap();
+    let backend = serve_router(router, IsCa::NoCa).await;
+    behind(Server::builder(), backend, spec).await
+}
+
+async fn behind(builder: ServerBuilder, (address, pem): (SocketAddr, String), spec: &Value) -> Server {
+    let server = builder.build().await.unwrap();
     let housekeeper = server.clone();
     tokio::spawn(async move { housekeeper.housekeeping().await });
     post(&server, "/api/v1/namespaces", &json!({"metadata": {"name": "demo"}})).await;
@@ -230,4 +239,44 @@ async fn those_of_this_server_are_always_available() {
     assert_eq!(send(&server, "PUT", &path, "application/json", Some(&apps)).await.status(), 200);
     let found = condition(&server, "v1.apps", "Local").await;
     assert_eq!(found["message"], "Local APIServices are always available");
+}
+
+/// A server that serves only whoever has a certificate of its authority; with that certificate and its key.
+async fn asking_for_certificates() -> ((SocketAddr, String), (String, String)) {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let root = authority.self_signed(&key).unwrap();
+    let issuer = Issuer::new(authority, key);
+    let issued = |name: &str| {
+        let key = KeyPair::generate().unwrap();
+        (CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &issuer).unwrap(), key)
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add(root.der().clone()).unwrap();
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider)).build().unwrap();
+    let (certificate, key) = issued("hook.demo.svc");
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    let (certificate, key) = issued("front-proxy-client");
+    let address = serve_tls(things(), config).await;
+    ((address, root.pem()), (certificate.pem(), key.serialize_pem()))
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_presented_to_other_servers() {
+    let (backend, (certificate, key)) = asking_for_certificates().await;
+    let anybody = behind(Server::builder(), backend.clone(), &json!({})).await;
+    condition(&anybody, NAME, "FailedDiscoveryCheck").await;
+    let builder = Server::builder().proxy_client(certificate, key).unwrap();
+    let server = behind(builder, backend, &json!({})).await;
+    condition(&server, NAME, "Passed").await;
+    assert_eq!(get(&server, &format!("{ROOT}/things")).await.status, 418);
 }

@@ -33,6 +33,7 @@ mod mask;
 mod metrics;
 mod mutations;
 mod openapi;
+mod openapi_schemas;
 mod ownership;
 mod patience;
 mod plugins;

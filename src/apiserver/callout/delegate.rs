@@ -1,17 +1,16 @@
 //! Sends requests to the Services of APIServices, in the name of users that this server has authenticated: who they are is told in
 //! headers. Read from handler_proxy.go of kube-aggregator 1.36 and round_trippers.go of client-go.
 
+use admit_policy::webhook::Client;
+use admit_serving::EndsClosed;
 use axum::body::Body;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 use uuid::Uuid;
-
-use admit_policy::webhook::Client;
-use admit_serving::EndsClosed;
-use tokio::net::TcpStream;
 
 use super::Callee;
 use super::client::{connect, secured};

@@ -141,7 +141,7 @@ impl Registry {
             self.aggregation.set(name, None);
             return true;
         };
-        let found = match Delegated::of(&stored.object) {
+        let found = match self.aggregation.delegated(&stored.object) {
             None => {
                 self.aggregation.set(name, None);
                 Found::available("Local", "Local APIServices are always available")

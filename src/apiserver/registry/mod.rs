@@ -65,6 +65,7 @@ use self::quotas::Quotas;
 use crate::admission::{Admission, SERVICE_ACCOUNTS, quota};
 use crate::aggregation::Aggregation;
 use crate::authorization::Authorization;
+use crate::callout::Credentials;
 use crate::clock::Clock;
 use crate::conversion::Counts;
 use crate::housekeeping::{self, Controllers};
@@ -119,6 +120,7 @@ pub(crate) struct Parts {
     pub(crate) controllers: Option<Controllers>,
     pub(crate) root_ca: Option<String>,
     pub(crate) network: ServiceNetwork,
+    pub(crate) proxy_client: Credentials,
     pub(crate) refuses_privileged: bool,
 }
 
@@ -133,6 +135,7 @@ impl Registry {
             controllers,
             root_ca,
             network,
+            proxy_client,
             refuses_privileged,
         } = parts;
         let served = RwLock::new(Arc::new(Served::builtin()));
@@ -157,7 +160,7 @@ impl Registry {
             converted: Arc::default(),
             collector: Collector::default(),
             from_files: FromFiles::default(),
-            aggregation: Aggregation::default(),
+            aggregation: Aggregation::presenting(proxy_client),
             controllers: controllers.unwrap_or_else(Controllers::all),
         }
     }
@@ -182,7 +185,7 @@ impl Registry {
             converted: Arc::default(),
             collector: Collector::default(),
             from_files,
-            aggregation: Aggregation::default(),
+            aggregation: self.aggregation.fork(),
             controllers: self.controllers.clone(),
         }
     }

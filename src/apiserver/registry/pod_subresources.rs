@@ -87,9 +87,10 @@ impl Registry {
             let cause = Cause::invalid(format!("deleteOptions.{breaking}"), &true.into(), why);
             return Err(Refusal::invalid_kind(EVICTION.0, EVICTION.2, name, vec![cause]));
         }
+        // Before the pod is looked for, as upstream.
+        let eviction = self.admitted(call, name, eviction, options).await?;
         let main = call.on(None);
         let pod = self.get_builtin(&main, name)?;
-        let eviction = self.admitted(call, name, eviction, options).await?;
         let given = eviction.get("deleteOptions").filter(|given| given.is_object()).cloned();
         let mut given = given.unwrap_or_else(|| json!({}));
         if options.dry_run {

@@ -12,6 +12,7 @@ use crate::audit::AuditLog;
 use crate::authentication::{Issuer, TokenKey, TokenPublicKey};
 use crate::authorization::{Authorization, AuthorizationMode};
 use crate::call::{Call, WriteOptions};
+use crate::callout::{self, Credentials};
 use crate::clock::Clock;
 use crate::conversion::Conversions;
 use crate::emptied::Emptied;
@@ -84,10 +85,16 @@ pub struct ServerBuilder {
     controllers: Option<Controllers>,
     root_ca: Option<String>,
     client_authorities: Option<String>,
+    proxy_client: Credentials,
     network: ServiceNetwork,
     refuses_privileged: bool,
     audit: Option<AuditLog>,
 }
+
+/// Says why the client certificate for the servers of APIServices cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ProxyClientError(String);
 
 impl ServerBuilder {
     /// Sets the store of objects; in memory by default.
@@ -188,6 +195,29 @@ impl ServerBuilder {
         self
     }
 
+    /// Sets the client certificate with its key, PEM, by which the servers of APIServices know that this server tells them who the user is.
+    ///
+    /// # Errors
+    /// If the pair is invalid.
+    ///
+    /// ```
+    /// use admit_apiserver::Server;
+    ///
+    /// let refused = Server::builder().proxy_client("no certificate", "no key").unwrap_err();
+    /// assert!(refused.to_string().starts_with("client key: "), "{refused}");
+    /// ```
+    pub fn proxy_client(
+        mut self,
+        certificate: impl Into<String>,
+        key: impl Into<String>,
+    ) -> Result<Self, ProxyClientError> {
+        let credentials =
+            Credentials { certificate: certificate.into(), key: key.into(), ..Credentials::default() };
+        callout::check(&credentials).map_err(|error| ProxyClientError(error.to_string()))?;
+        self.proxy_client = credentials;
+        Ok(self)
+    }
+
     /// Sets the address range of services, and the address at which pods reach the server. A stored state keeps the range
     /// that it was created with.
     #[must_use]
@@ -227,6 +257,7 @@ impl ServerBuilder {
             controllers: self.controllers,
             root_ca: self.root_ca,
             network: self.network,
+            proxy_client: self.proxy_client,
             refuses_privileged: self.refuses_privileged,
         });
         registry.serve_definitions();

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-pub use self::builder::ServerBuilder;
+pub use self::builder::{ProxyClientError, ServerBuilder};
 use crate::audit::AuditLog;
 use crate::authentication::Issuer;
 use crate::clock::Clock;

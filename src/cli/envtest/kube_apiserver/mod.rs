@@ -106,6 +106,7 @@ impl Asked {
         if let Some(path) = given.path("client-ca-file") {
             builder = builder.client_authorities(keys::text("client-ca-file", &path)?);
         }
+        builder = with_proxy_client(builder, &given)?;
         let listener = process::listen(listen, "--bind-address and --secure-port")?;
         let Some(handover) = shutdown.run_until_cancelled(handover::ask(etcd)).await else { return Ok(()) };
         let network = ServiceNetwork { range, address: advertised, port: listen.port() };
@@ -245,6 +246,21 @@ fn with_tokens(builder: ServerBuilder, given: &Given, pair: &ServingPair) -> Res
         builder = builder.issuer(issuer);
     }
     Ok(builder.audiences(given.list("api-audiences").into_iter().map(ToOwned::to_owned)))
+}
+
+/// Configures the client certificate for the servers of APIServices.
+fn with_proxy_client(builder: ServerBuilder, given: &Given) -> Result<ServerBuilder, Fault> {
+    let [certificate, key] = ["proxy-client-cert-file", "proxy-client-key-file"];
+    match (given.path(certificate), given.path(key)) {
+        (None, None) => Ok(builder),
+        (Some(of_certificate), Some(of_key)) => {
+            let pair = (keys::text(certificate, &of_certificate)?, keys::text(key, &of_key)?);
+            builder
+                .proxy_client(pair.0, pair.1)
+                .map_err(|error| keys::wrong(certificate, &of_certificate, &error))
+        }
+        _ => Err(Fault::usage(format!("--{certificate} and --{key} belong together: give both, or neither"))),
+    }
 }
 
 fn store(handover: &Handover) -> Result<Store, Fault> {

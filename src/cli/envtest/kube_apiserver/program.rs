@@ -109,6 +109,12 @@ const FLAGS: &[Flag] = &[
     },
     Flag { name: "profiling", value: "", help: "Must be false: profiling is not supported" },
     Flag {
+        name: "proxy-client-cert-file",
+        value: "FILE",
+        help: "PEM file with the client certificate that is presented to the servers of APIServices",
+    },
+    Flag { name: "proxy-client-key-file", value: "FILE", help: "PEM file with its private key" },
+    Flag {
         name: "runtime-config",
         value: "VERSIONS",
         help: "GROUP/VERSION=BOOL, separated by commas; only what is the case is accepted, such as api/ga=true and api/beta=false",
@@ -230,7 +236,6 @@ const NOT_BUILT: &[NotBuilt] = &[
     NotBuilt {
         names: &[
             "kubelet-",
-            "proxy-client-",
             "egress-selector-config-file",
             "aggregator-",
             "enable-priority-and-fairness",
