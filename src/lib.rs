@@ -50,11 +50,10 @@
 //! controllers        ─► admit-apimachinery admit-policy gather outside telemetry
 //!
 //! admit-policy       ─► admit-apimachinery admit-cel
-//!
-//! admit-cel          ─► admit-apimachinery
 //! gather             ─► admit-apimachinery admit-serving outside telemetry
 //! localnode          ─► private telemetry
 //!
+//! admit-cel          ─► admit-apimachinery
 //! telemetry          ─► admit-serving
 //!
 //! admit-apimachinery

@@ -19,7 +19,7 @@ use admit_policy::webhook::{Client, Service};
 pub(crate) use client::post;
 pub(crate) use credentials::Credentials;
 pub(crate) use delegate::{Backend, introduce};
-pub(crate) use failure::CalloutError;
+pub(crate) use failure::{CalloutError, NotSent};
 pub(crate) use service::SERVICE_NAME;
 use trust::Trust;
 pub(crate) use trust::TrustError;

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use super::Registry;
 use crate::aggregation::Delegated;
 use crate::call::{Call, WriteOptions};
-use crate::callout::{self, Backend};
+use crate::callout::{self, Backend, NotSent};
 use crate::identity::{Identity, MASTERS};
 use crate::object;
 use crate::objects::Objects as _;
@@ -39,6 +39,19 @@ const MOST: usize = 4 << 20;
 /// The kinds whose changes matter.
 const WATCHED: [(&str, &str); 3] =
     [("apiregistration.k8s.io", "apiservices"), ("", "services"), ("discovery.k8s.io", "endpointslices")];
+
+/// Why a server does not say what it serves, in the words of the aggregator.
+#[derive(Debug, thiserror::Error)]
+enum Unanswered {
+    #[error("{0}")]
+    Unresolved(#[from] NotSent),
+    #[error("failing or missing response from {url}: Get {}: {why}", go::quote(.url))]
+    NotSent { url: String, why: NotSent },
+    #[error("failing or missing response from {url}: bad status from {url}: {code}")]
+    Status { url: String, code: u16 },
+    #[error("timed out waiting for {url}")]
+    Late { url: String },
+}
 
 /// What was found of an APIService.
 struct Found {
@@ -164,7 +177,7 @@ impl Registry {
                     (delegated.is_available, delegated.resources) = (true, resources);
                     Found::available("Passed", "all checks passed")
                 }
-                Err(why) => Found::unavailable("FailedDiscoveryCheck", why),
+                Err(why) => Found::unavailable("FailedDiscoveryCheck", why.to_string()),
             },
         };
         self.aggregation.set(name, Some(delegated));
@@ -229,33 +242,32 @@ impl Registry {
         slices
     }
 
-    /// Returns the resources that a server says it serves, or why they are not known.
-    async fn resources_of(&self, delegated: &Delegated) -> Result<Vec<Value>, String> {
-        let backend = Backend::of(self, &delegated.callee).map_err(|why| why.to_string())?;
+    /// Returns the resources that a server says it serves.
+    ///
+    /// # Errors
+    /// If it does not say so.
+    async fn resources_of(&self, delegated: &Delegated) -> Result<Vec<Value>, Unanswered> {
+        let backend = Backend::of(self, &delegated.callee)?;
         let (authority, path) = (backend.authority(), delegated.path());
         let url = format!("https://{authority}{path}");
-        let failed = |why: String| format!("failing or missing response from {url}: {why}");
         let mut request = Request::get(&path).header(http::header::HOST, &authority);
         if let Some(headers) = request.headers_mut() {
             let mut user = Identity::new(USER, [MASTERS.to_owned()]);
             user.groups.truncate(1);
             callout::introduce(&user, headers);
         }
-        let request = request.body(Body::empty()).map_err(|error| failed(error.to_string()))?;
+        let not_sent = |why| Unanswered::NotSent { url: url.clone(), why };
+        let request = request.body(Body::empty()).map_err(|error| not_sent(error.into()))?;
         let exchange = async {
-            let response = backend.send(request).await;
-            let (head, body) =
-                response.map_err(|why| format!("Get {}: {why}", go::quote(&url)))?.into_parts();
+            let (head, body) = backend.send(request).await.map_err(not_sent)?.into_parts();
             if !head.status.is_success() {
-                return Err(format!("bad status from {url}: {}", head.status.as_u16()));
+                return Err(Unanswered::Status { url: url.clone(), code: head.status.as_u16() });
             }
-            let body = Limited::new(body, MOST).collect().await.map_err(|error| error.to_string())?;
-            Ok(body.to_bytes())
+            let body = Limited::new(body, MOST).collect().await;
+            Ok(body.map_err(|error| not_sent(NotSent::Answer(error)))?.to_bytes())
         };
-        let body = match timeout(delegated.callee.timeout, exchange).await {
-            Ok(body) => body.map_err(failed)?,
-            Err(_) => return Err(format!("timed out waiting for {url}")),
-        };
+        let body = timeout(delegated.callee.timeout, exchange).await;
+        let body = body.unwrap_or_else(|_| Err(Unanswered::Late { url: url.clone() }))?;
         // A server that answers with something else is available all the same.
         let list: Value = serde_json::from_slice(&body).unwrap_or_default();
         Ok(items(&list, "/resources").to_vec())
