@@ -97,7 +97,10 @@ impl Aggregation {
     }
 
     pub(crate) fn find(&self, group: &str, version: &str) -> Option<Arc<Delegated>> {
-        self.read(|known| known.get(&format!("{version}.{group}")).cloned())
+        self.read(|known| {
+            // Each request asks; most servers have none.
+            if known.is_empty() { None } else { known.get(&format!("{version}.{group}")).cloned() }
+        })
     }
 
     /// Sets what is known of an APIService; None if its version is not delegated.

@@ -5,9 +5,12 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
-use http::{HeaderValue, Request, header};
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, header};
 use tokio::time::timeout;
 
+use super::accept::Accepted;
+use super::body::Sent;
 use super::path::Target;
 use super::{Incoming, body, respond};
 use crate::aggregation::Delegated;
@@ -17,16 +20,16 @@ use crate::status::Refusal;
 
 /// How long a server may take to begin its response.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Headers that are about one connection, not about the request; and those that authenticated the user.
-const OWN: [header::HeaderName; 8] = [
-    header::AUTHORIZATION,
+/// Headers that are about one connection, not about what is sent over it.
+const OF_CONNECTIONS: [HeaderName; 8] = [
     header::CONNECTION,
-    header::CONTENT_LENGTH,
-    header::HOST,
+    HeaderName::from_static("keep-alive"),
+    header::PROXY_AUTHENTICATE,
     header::PROXY_AUTHORIZATION,
     header::TE,
     header::TRAILER,
     header::TRANSFER_ENCODING,
+    header::UPGRADE,
 ];
 
 /// Returns the version that a request is about, if another server serves it.
@@ -46,30 +49,34 @@ pub(super) fn delegated(server: &Server, target: &Target, path: &str) -> Option<
     (!is_own).then_some(found)
 }
 
-/// Passes a request on, and its response back as it comes.
-pub(super) async fn forward(
-    server: &Server,
-    delegated: &Delegated,
-    incoming: Incoming,
-) -> Result<Response, Refusal> {
+/// Passes a request on, and its response back as it comes. The body of a change has arrived.
+pub(super) async fn forward(server: &Server, delegated: &Delegated, incoming: Incoming) -> Response {
     if !delegated.is_available {
-        return Ok(respond::service_unavailable());
+        return respond::service_unavailable();
     }
     if incoming.headers.contains_key(header::UPGRADE) {
         let why = "connections that are upgraded are not supported for the servers of APIServices: they are not passed on";
-        return Ok(respond::page(501, format!("{why}\n")));
+        return respond::page(501, format!("{why}\n"));
     }
     let Ok(backend) = Backend::of(server.registry(), &delegated.callee) else {
-        return Ok(respond::service_unavailable());
+        return respond::service_unavailable();
     };
-    let request = passed_on(incoming, &backend.authority()).await?;
+    let told_in = Accepted::parse_whole(&incoming.headers, &incoming.query);
+    let refused = |refusal: Refusal| respond::refusal(&refusal, &told_in);
+    let request = match passed_on(incoming, &backend.authority()).await {
+        Ok(request) => request,
+        Err(refusal) => return refused(refusal),
+    };
     match timeout(PATIENCE, backend.send(request)).await {
         Ok(Ok(response)) if redirects(&response) => {
-            Ok(respond::plain(502, "the backend attempted to redirect this request, which is not permitted"))
+            respond::plain(502, "the backend attempted to redirect this request, which is not permitted")
         }
-        Ok(Ok(response)) => Ok(response.map(Body::new)),
-        Ok(Err(why)) => Ok(respond::page(503, format!("{why}\n"))),
-        Err(_) => Err(Refusal::timed_out()),
+        Ok(Ok(mut response)) => {
+            OF_CONNECTIONS.iter().for_each(|name| drop(response.headers_mut().remove(name)));
+            response.map(Body::new)
+        }
+        Ok(Err(why)) => respond::page(503, format!("{why}\n")),
+        Err(_) => refused(Refusal::timed_out()),
     }
 }
 
@@ -82,7 +89,9 @@ async fn passed_on(incoming: Incoming, authority: &str) -> Result<Request<Body>,
     let Incoming { method, path, query, mut headers, identity, body, .. } = incoming;
     let uri = if query.is_empty() { path } else { format!("{path}?{query}") };
     let asked = headers.get(header::HOST).cloned();
-    OWN.iter().for_each(|name| drop(headers.remove(name)));
+    // The user is told in headers of its own, and the length is that of the body as it is sent.
+    let own = [header::AUTHORIZATION, header::CONTENT_LENGTH, header::HOST];
+    OF_CONNECTIONS.iter().chain(&own).for_each(|name| drop(headers.remove(name)));
     let impersonating = headers.keys().filter(|name| name.as_str().starts_with("impersonate-")).cloned();
     for name in impersonating.collect::<Vec<_>>() {
         headers.remove(name);
@@ -99,7 +108,11 @@ async fn passed_on(incoming: Incoming, authority: &str) -> Result<Request<Body>,
     if let Some(host) = asked {
         headers.insert("x-forwarded-host", host);
     }
-    let bytes = body::read(body).await?;
+    // Bodies of reads are not waited for: they mean nothing, and would need room.
+    let bytes = match body {
+        arrived @ Sent::Arrived(_) => body::read(arrived).await?,
+        Sent::Coming(_) => Bytes::new(),
+    };
     let mut request = Request::new(Body::from(bytes));
     *request.method_mut() = method;
     *request.uri_mut() =

@@ -222,15 +222,11 @@ async fn in_turn(
     };
     incoming.until += patience.unwrap_or_default();
     let until = incoming.until;
-    if allowed.is_ok()
-        && let Some(delegated) = aggregated::delegated(server, &target, &incoming.path)
-    {
-        let told_in = Accepted::parse_whole(&incoming.headers, &incoming.query);
-        return Box::pin(aggregated::forward(server, &delegated, incoming))
-            .await
-            .unwrap_or_else(|refusal| respond::refusal(&refusal, &told_in));
-    }
+    let elsewhere = allowed.is_ok().then(|| aggregated::delegated(server, &target, &incoming.path)).flatten();
     let reads = matches!(incoming.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    if reads && let Some(elsewhere) = elsewhere {
+        return Box::pin(aggregated::forward(server, &elsewhere, incoming)).await;
+    }
     // Boxed, so that the large future is not copied whenever its parent is moved.
     if allowed.is_err() || (reads && !is_long(&incoming, &target)) {
         return Box::pin(route(server, incoming, target, allowed)).await;
@@ -252,6 +248,10 @@ async fn in_turn(
     }
     if let (Some(noted), Sent::Arrived(Ok(bytes))) = (&incoming.noted, &incoming.body) {
         noted.sent(bytes);
+    }
+    if let Some(elsewhere) = elsewhere {
+        let _place = place;
+        return Box::pin(aggregated::forward(server, &elsewhere, incoming)).await;
     }
     let named = !matches!(&target, Target::Resource(place) if place.name.is_none());
     let many = incoming.method == Method::DELETE && !named;

@@ -12,6 +12,7 @@ use admit_apimachinery::go;
 use admit_apimachinery::pointer::{items, text};
 use admit_policy::webhook::{Client, Service};
 use axum::body::Body;
+use futures::{StreamExt as _, stream};
 use http::Request;
 use http_body_util::{BodyExt as _, Limited};
 use serde_json::{Value, json};
@@ -34,6 +35,8 @@ const USER: &str = "system:kube-aggregator";
 const RESYNC: Duration = Duration::from_secs(30);
 /// How soon after a failure.
 const SOON: Duration = Duration::from_secs(2);
+/// How many are looked at at a time.
+const AT_ONCE: usize = 16;
 /// The largest list of resources that is read.
 const MOST: usize = 4 << 20;
 /// The kinds whose changes matter.
@@ -141,7 +144,8 @@ impl Registry {
             let settled = self.look_at_one(&name).await;
             (!settled).then_some(name)
         };
-        futures::future::join_all(names.into_iter().map(look)).await.into_iter().flatten().collect()
+        let looks = stream::iter(names).map(look).buffer_unordered(AT_ONCE);
+        looks.filter_map(std::future::ready).collect().await
     }
 
     /// Whether the APIService is available, or gone, and its condition is written.
