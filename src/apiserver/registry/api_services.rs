@@ -14,7 +14,7 @@ use crate::resources::ResourceInfo;
 use crate::store::{Expect, Key, StoreError};
 
 /// The label of APIServices that the server maintains: as long as it runs (`onstart`), or as long as a definition exists (`true`).
-const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
+pub(super) const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
 
 /// A group, its version, and whether it is built in.
 type Version = (String, String, bool);

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
 use super::Registry;
+use super::api_services::MANAGED;
 use crate::aggregation::Delegated;
 use crate::call::{Call, WriteOptions};
 use crate::callout::{self, Backend, NotSent};
@@ -111,7 +112,7 @@ impl Registry {
                     () = elsewhere => names = left.into_iter().chain(delegated).collect(),
                     () = rest => names = left.into_iter().chain(delegated).collect(),
                 }
-                // A watch has lost changes: everything is looked at again.
+                // A watch has lost changes: it begins anew.
                 let Ok(events) = services.drain() else { break };
                 names.extend(events.iter().map(|event| object::name(&event.object.head()).to_owned()));
                 if others.iter_mut().any(|other| other.drain().is_err()) {
@@ -131,11 +132,15 @@ impl Registry {
         Some([one?, two?, three?])
     }
 
+    /// Returns the names of the APIServices that are looked at first. Those that this server maintains have their condition from their
+    /// creation, and are looked at when they change.
     fn api_service_names(&self) -> BTreeSet<String> {
         let served = self.served();
         let info = served.table.find(WATCHED[0].0, "v1", WATCHED[0].1);
         let kept = info.map(|info| self.stored_objects(&info.storage_key, None)).unwrap_or_default();
-        kept.iter().map(|kept| object::name(&kept.object.head()).to_owned()).collect()
+        let heads = kept.iter().map(|kept| kept.object.head());
+        let of_others = heads.filter(|head| object::label(head, MANAGED).is_none());
+        of_others.map(|head| object::name(&head).to_owned()).collect()
     }
 
     /// Looks at APIServices; returns the names of those that are to be looked at again soon.
