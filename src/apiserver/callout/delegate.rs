@@ -70,26 +70,29 @@ impl<'c> Backend<'c> {
 }
 
 /// Replaces what headers say of the user.
-pub(crate) fn introduce(user: &Identity, headers: &mut HeaderMap) {
+///
+/// # Errors
+/// If a name of the user, a group or an extra cannot be told in a header: without it, the request would be somebody else's.
+pub(crate) fn introduce(user: &Identity, headers: &mut HeaderMap) -> Result<(), NotSent> {
     let told: Vec<HeaderName> = headers.keys().filter(|name| is_about_user(name)).cloned().collect();
     for name in told {
         headers.remove(name);
     }
-    let mut add = |name: &str, value: &str| {
-        let header = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
-        if let Some((name, value)) = header {
-            headers.append(name, value);
-        }
+    let mut add = |name: &str, value: &str| -> Result<(), NotSent> {
+        let name = HeaderName::try_from(name).map_err(http::Error::from)?;
+        headers.append(name, HeaderValue::try_from(value).map_err(http::Error::from)?);
+        Ok(())
     };
-    add(USER, &user.username);
+    add(USER, &user.username)?;
     if !user.uid.is_empty() {
-        add(UID, &user.uid);
+        add(UID, &user.uid)?;
     }
-    user.groups.iter().for_each(|group| add(GROUP, group));
+    user.groups.iter().try_for_each(|group| add(GROUP, group))?;
     for (key, values) in &user.extra {
         let name = format!("{EXTRA}{}", escaped(key));
-        values.iter().for_each(|value| add(&name, value));
+        values.iter().try_for_each(|value| add(&name, value))?;
     }
+    Ok(())
 }
 
 fn is_about_user(name: &HeaderName) -> bool {
@@ -128,7 +131,7 @@ mod tests {
         }
         let extra = BTreeMap::from([("example.com/a b%".to_owned(), vec!["1".to_owned(), "2".to_owned()])]);
         let user = Identity { extra, ..Identity::new("ann", ["devs".to_owned()]) };
-        introduce(&user, &mut headers);
+        introduce(&user, &mut headers).unwrap();
         let mut told: Vec<String> =
             headers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect();
         told.sort();
@@ -143,5 +146,14 @@ mod tests {
                 "x-remote-user: ann",
             ]
         );
+    }
+    #[test]
+    fn a_user_that_no_header_can_tell_is_not_introduced() {
+        let told = |user: Identity| introduce(&user, &mut HeaderMap::new()).is_ok();
+        assert!(told(Identity::new("\u{fc}", ["a b".to_owned()])));
+        assert!(!told(Identity::new("ann\nx-remote-group: system:masters", [])));
+        assert!(!told(Identity::new("ann", ["a\0".to_owned()])));
+        let extra = BTreeMap::from([("scope".to_owned(), vec!["\r\n".to_owned()])]);
+        assert!(!told(Identity { extra, ..Identity::new("ann", []) }));
     }
 }

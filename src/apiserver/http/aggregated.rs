@@ -96,7 +96,11 @@ async fn passed_on(incoming: Incoming, authority: &str) -> Result<Request<Body>,
     for name in impersonating.collect::<Vec<_>>() {
         headers.remove(name);
     }
-    callout::introduce(&identity, &mut headers);
+    callout::introduce(&identity, &mut headers).map_err(|why| {
+        Refusal::bad_request(format!(
+            "the user cannot be told to the server of the APIService in headers: {why}"
+        ))
+    })?;
     let set = |headers: &mut http::HeaderMap, name: &'static str, value: &str| {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(name, value);

@@ -263,7 +263,7 @@ impl Registry {
         if let Some(headers) = request.headers_mut() {
             let mut user = Identity::new(USER, [MASTERS.to_owned()]);
             user.groups.truncate(1);
-            callout::introduce(&user, headers);
+            callout::introduce(&user, headers)?;
         }
         let not_sent = |why| Unanswered::NotSent { url: url.clone(), why };
         let request = request.body(Body::empty()).map_err(|error| not_sent(error.into()))?;

@@ -255,9 +255,13 @@ fn with_proxy_client(builder: ServerBuilder, given: &Given) -> Result<ServerBuil
         (None, None) => Ok(builder),
         (Some(of_certificate), Some(of_key)) => {
             let pair = (keys::text(certificate, &of_certificate)?, keys::text(key, &of_key)?);
-            builder
-                .proxy_client(pair.0, pair.1)
-                .map_err(|error| keys::wrong(certificate, &of_certificate, &error))
+            builder.proxy_client(pair.0, pair.1).map_err(|error| {
+                let (of_certificate, of_key) = (of_certificate.display(), of_key.display());
+                Fault::usage(format!(
+                    "--{certificate} `{of_certificate}` and --{key} `{of_key}`: {error}; give a certificate and its private \
+                     key, both PEM"
+                ))
+            })
         }
         _ => Err(Fault::usage(format!("--{certificate} and --{key} belong together: give both, or neither"))),
     }
