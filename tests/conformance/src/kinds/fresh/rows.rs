@@ -190,7 +190,7 @@ fn beginning(row: &Value) -> &str {
 /// Creations of the objects that rows change.
 fn olds(folder: &Folder) -> Vec<Value> {
     let rows = folder.rows_of("builtin-update").chain(folder.rows_of("builtin-status"));
-    creations(rows, "?fieldManager=creator")
+    addresses_first(creations(rows, "?fieldManager=creator"))
 }
 
 /// Creations of all manifests of built-in kinds: those that rows change as these say, for whoever read the file for the
@@ -209,6 +209,13 @@ fn manifests(folder: &Folder) -> Vec<Value> {
             creations.push(create(&path, &object));
         }
     }
+    addresses_first(creations)
+}
+
+/// With the addresses first that objects claim by name: a Service that claims none is given any that is free, by chance
+/// one of these.
+fn addresses_first(mut creations: Vec<Value>) -> Vec<Value> {
+    creations.sort_by_key(|creation| creation["body"]["kind"] != "IPAddress");
     creations
 }
 
