@@ -44,7 +44,7 @@ use self::judge::{Case, Judged, judge};
 use self::kinds::Kinds;
 use self::needs::Unknown;
 use self::outcome::Outcome;
-use self::rebuild::{Rebuilt, answered, document, rebuilt};
+use self::rebuild::{Answer, Rebuilt, Record, answered, document};
 use self::store::{Key, Origin, Store};
 use self::tally::{Tally, Told, raise};
 
@@ -124,8 +124,10 @@ impl<'s> Replay<'s> {
             namespace: text("/metadata/namespace").to_owned(),
             name: text("/metadata/name").to_owned(),
         };
-        let version = text("/metadata/resourceVersion").parse().ok();
-        self.store.insert(key, &object.to_string(), Origin::Dump, version);
+        let text = object.to_string();
+        if let Some(head) = Head::of(&text) {
+            self.store.insert(key, &text, Origin::Dump, &head);
+        }
     }
 
     /// Processes the next line of a log, without its line feed.
@@ -232,14 +234,15 @@ impl<'s> Replay<'s> {
         if about.dry_run {
             raise(&mut self.tally.report.counts.dry_runs);
         }
-        self.decide(event, about, place);
+        let answer = answered(event);
+        self.decide(event, about, answer.as_ref(), place);
         if !about.dry_run {
-            self.learn(event, about);
+            self.learn(about, answer);
         }
     }
 
     /// Decides a request to which policies may apply.
-    fn decide(&mut self, event: &Event<'_>, about: &About, place: Place<'_>) {
+    fn decide(&mut self, event: &Event<'_>, about: &About, answer: Option<&Answer<'_>>, place: Place<'_>) {
         let sides = [Some(&self.side), self.older.as_ref()];
         let concern = about.concern();
         let is_defined = about.is_whole() && self.kinds().defines(&about.resource);
@@ -248,11 +251,14 @@ impl<'s> Replay<'s> {
         if !is_defined && !sides.into_iter().flatten().any(is_asked) {
             return raise(&mut self.tally.report.counts.unmatched);
         }
-        let kinds = self.kinds();
-        let held = self.store.get(&about.key).filter(|_| !about.key.name.is_empty());
+        let held = self.store.get(&about.key).filter(|_| !about.key.name.is_empty()).cloned();
+        let lengths =
+            [held.as_ref().map_or(0, |held| held.text.len()), answer.map_or(0, |answer| answer.text.len())];
+        let arena = Arena::for_text(lengths.into_iter().fold(0, usize::saturating_add));
+        let record = Record { event, about, answer, held: held.as_ref(), kinds: self.kinds(), arena: &arena };
         let found = match about.outcome {
             Outcome::Untold => Err(Cause::Response),
-            _ => rebuilt(event, about, held, kinds),
+            _ => record.rebuilt(),
         };
         let told = told(event, place);
         match found {
@@ -271,7 +277,7 @@ impl<'s> Replay<'s> {
     }
 
     /// Remembers the object as it is after the request.
-    fn learn(&mut self, event: &Event<'_>, about: &About) {
+    fn learn(&mut self, about: &About, answer: Option<Answer<'_>>) {
         let key = &about.key;
         match about.outcome {
             Outcome::Admitted => {}
@@ -285,18 +291,19 @@ impl<'s> Replay<'s> {
             }
             return;
         }
-        let Some((text, head)) = answered(event) else { return self.store.remove(key) };
-        let meta = head.metadata.clone().unwrap_or_default();
+        let Some(Answer { text, head }) = answer else { return self.store.remove(key) };
         if about.operation == admit_policy::Operation::Delete && !is_still_there(&head) {
             return self.store.remove(key);
         }
-        let name = Some(key.name.clone()).filter(|name| !name.is_empty()).or(meta.name);
+        let name = Some(key.name.clone())
+            .filter(|name| !name.is_empty())
+            .or_else(|| head.metadata.as_ref()?.name.clone());
         let Some(name) = name else { return };
         let key = Key { name, ..key.clone() };
         let version = head.version();
         let is_older = |held: &store::Held| held.origin == Origin::Log && version < held.version;
         if !self.store.get(&key).is_some_and(is_older) {
-            self.store.insert(key, text.get(), Origin::Log, version);
+            self.store.insert(key, text, Origin::Log, &head);
         }
     }
 

@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::event::Head;
+
 /// The size of an entry beside its strings.
 const ENTRY_BYTES: usize = 256;
 
@@ -26,13 +28,15 @@ pub(super) enum Origin {
 }
 
 /// The last known state of an object.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Held {
     /// Its JSON text.
-    pub(super) text: Box<str>,
+    pub(super) text: Arc<str>,
     pub(super) origin: Origin,
     /// The resourceVersion, if it is a number.
     pub(super) version: Option<u64>,
+    pub(super) uid: Option<Arc<str>>,
+    pub(super) generation: Option<i64>,
     used: u64,
     since: u64,
 }
@@ -91,9 +95,14 @@ impl Store {
         Some(held)
     }
 
-    pub(super) fn insert(&mut self, key: Key, text: &str, origin: Origin, version: Option<u64>) {
+    pub(super) fn insert(&mut self, key: Key, text: &str, origin: Origin, head: &Head) {
         self.remove(&key);
-        let size = size(&key, text);
+        let meta = head.metadata.as_ref();
+        let uid = meta.and_then(|meta| meta.uid.as_deref()).map(Arc::from);
+        let generation = meta.and_then(|meta| meta.generation);
+        let held =
+            Held { text: text.into(), origin, version: head.version(), uid, generation, used: 0, since: 0 };
+        let size = held.size(&key);
         if size > self.most {
             self.evicted = self.evicted.saturating_add(1);
             return;
@@ -101,11 +110,11 @@ impl Store {
         let (key, used) = (Arc::new(key), self.tick());
         self.bytes = self.bytes.saturating_add(size);
         self.order.insert(used, Arc::clone(&key));
-        self.objects.insert(key, Held { text: text.into(), origin, version, used, since: used });
+        self.objects.insert(key, Held { used, since: used, ..held });
         while self.bytes > self.most {
             let Some((_, oldest)) = self.order.pop_first() else { break };
             if let Some(held) = self.objects.remove(&*oldest) {
-                self.bytes = self.bytes.saturating_sub(self::size(&oldest, &held.text));
+                self.bytes = self.bytes.saturating_sub(held.size(&oldest));
                 self.evicted = self.evicted.saturating_add(1);
             }
         }
@@ -115,7 +124,7 @@ impl Store {
     pub(super) fn remove(&mut self, key: &Key) {
         let Some(held) = self.objects.remove(key) else { return };
         self.order.remove(&held.used);
-        self.bytes = self.bytes.saturating_sub(size(key, &held.text));
+        self.bytes = self.bytes.saturating_sub(held.size(key));
     }
 
     /// Forgets all objects of a resource in a namespace, or in all if that is empty, in constant time.
@@ -141,11 +150,14 @@ impl Store {
     }
 }
 
-fn size(key: &Key, text: &str) -> usize {
-    let Key { group, resource, namespace, name } = key;
-    [group.len(), resource.len(), namespace.len(), name.len(), text.len(), ENTRY_BYTES]
-        .into_iter()
-        .fold(0, usize::saturating_add)
+impl Held {
+    fn size(&self, key: &Key) -> usize {
+        let Key { group, resource, namespace, name } = key;
+        let uid = self.uid.as_ref().map_or(0, |uid| uid.len());
+        [group.len(), resource.len(), namespace.len(), name.len(), self.text.len(), uid, ENTRY_BYTES]
+            .into_iter()
+            .fold(0, usize::saturating_add)
+    }
 }
 
 #[cfg(test)]
@@ -161,20 +173,20 @@ mod tests {
         let text = "x".repeat(1_000);
         let mut store = Store::new(3 * (1_000 + ENTRY_BYTES + 5));
         for name in ["a", "b", "c"] {
-            store.insert(key(name), &text, Origin::Log, None);
+            store.insert(key(name), &text, Origin::Log, &Head::default());
         }
         assert!(store.get(&key("a")).is_some());
-        store.insert(key("d"), &text, Origin::Log, Some(1));
+        store.insert(key("d"), &text, Origin::Log, &Head::default());
         assert!(store.get(&key("b")).is_none(), "it was not used for the longest time");
         assert!(["a", "c", "d"].iter().all(|name| store.get(&key(name)).is_some()));
         assert_eq!(store.evicted(), 1);
-        store.insert(key("a"), "y", Origin::Log, None);
-        store.insert(key("e"), &"z".repeat(900 - ENTRY_BYTES), Origin::Log, None);
+        store.insert(key("a"), "y", Origin::Log, &Head::default());
+        store.insert(key("e"), &"z".repeat(900 - ENTRY_BYTES), Origin::Log, &Head::default());
         assert_eq!(store.evicted(), 1, "the shorter state made room");
-        store.insert(key("f"), &"z".repeat(10_000), Origin::Log, None);
+        store.insert(key("f"), &"z".repeat(10_000), Origin::Log, &Head::default());
         assert_eq!((store.evicted(), store.get(&key("f")).is_none()), (2, true), "it never fits");
         store.remove_all("", "pods", "");
-        store.insert(key("g"), "later", Origin::Log, None);
+        store.insert(key("g"), "later", Origin::Log, &Head::default());
         for name in ["a", "b", "c", "d", "e"] {
             assert!(store.get(&key(name)).is_none(), "{name} was deleted with all others");
         }

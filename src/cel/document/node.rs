@@ -228,6 +228,30 @@ impl<'a> MapNode<'a> {
         })
     }
 
+    /// Returns a copy in which `name` has another value, or is left out if that is None. The values of all others are shared.
+    ///
+    /// ```
+    /// use admit_cel::{Node, ReadLimits, document};
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// let Node::Map(map) = document::parse(&arena, br#"{"a": 1, "b": 2}"#, &ReadLimits::default())? else { panic!() };
+    /// let other = map.with(&arena, "a", Some(Node::Bool(true)));
+    /// assert_eq!(Node::Map(other).to_json(), serde_json::json!({"a": true, "b": 2}));
+    /// assert_eq!(Node::Map(other.with(&arena, "a", None)).to_json(), serde_json::json!({"b": 2}));
+    /// # Ok::<(), admit_cel::ReadError>(())
+    /// ```
+    #[must_use]
+    pub fn with(&self, arena: &'a bumpalo::Bump, name: &'a str, value: Option<Node<'a>>) -> Self {
+        let mut entries = bumpalo::collections::Vec::with_capacity_in(self.len().saturating_add(1), arena);
+        let mut left = value;
+        for (known, node) in self.iter() {
+            let node = if known == name { left.take() } else { Some(node) };
+            entries.extend(node.map(|node| (Key::new(known), node)));
+        }
+        entries.extend(left.map(|node| (Key::new(name), node)));
+        Self::new(arena.alloc(Object::new(arena, entries.into_bump_slice())))
+    }
+
     /// Iterates over properties in the order of the text.
     #[must_use]
     pub fn iter(&self) -> Entries<'a> {

@@ -15,6 +15,7 @@ use serde_json::Value;
 /// let pod = json!({"kind": "Pod"});
 /// let object = Object::from(&pod);
 /// assert_eq!(*object.value(), pod);
+/// assert_eq!((object.text("kind"), object.metadata("name")), (Some("Pod"), None));
 /// assert!(object.node().get("kind").is_some());
 /// ```
 #[derive(Clone, Debug)]
@@ -42,8 +43,18 @@ impl Object<'_> {
         }
     }
 
+    /// Returns a string field of the object itself, such as its kind.
+    #[must_use]
+    pub fn text(&self, field: &str) -> Option<&str> {
+        match self.node().get(field)? {
+            Node::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Returns a string field of the metadata.
-    pub(crate) fn metadata(&self, field: &str) -> Option<&str> {
+    #[must_use]
+    pub fn metadata(&self, field: &str) -> Option<&str> {
         match self.node().get("metadata")?.get(field)? {
             Node::String(text) => Some(text),
             _ => None,

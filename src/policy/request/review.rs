@@ -27,6 +27,53 @@ impl Arena {
     pub fn for_text(length: usize) -> Self {
         Self(Bump::with_capacity(length.saturating_mul(3).min(Self::MOST_AT_ONCE)))
     }
+
+    /// Parses a JSON text; None if it is none, or nests too deep. Of a repeated field the last value counts.
+    ///
+    /// ```
+    /// use admit_policy::Arena;
+    /// use serde_json::json;
+    ///
+    /// let arena = Arena::default();
+    /// let pod = arena.object(r#"{"kind": "Pod", "metadata": {"resourceVersion": "7"}}"#).unwrap();
+    /// let other = arena.with_version(&pod, Some("3")).unwrap();
+    /// assert_eq!(*other.value(), json!({"kind": "Pod", "metadata": {"resourceVersion": "3"}}));
+    /// assert_eq!(*arena.with_version(&other, None).unwrap().value(), json!({"kind": "Pod", "metadata": {}}));
+    /// assert!(arena.object("{").is_none());
+    /// ```
+    #[must_use]
+    pub fn object<'d>(&'d self, text: &'d str) -> Option<Object<'d>> {
+        let limits = limits(text.len(), DuplicateKeys::LastWins);
+        match parse(&self.0, text.as_bytes(), &limits) {
+            Ok(document) => Some(Object::Seen(document)),
+            Err(_) => json::parse(text.as_bytes()).ok().map(|document| Object::from(document.value)),
+        }
+    }
+
+    /// Returns the object with another resourceVersion, or with none; None if it has no metadata.
+    #[must_use]
+    pub fn with_version<'d>(&'d self, object: &Object<'d>, version: Option<&str>) -> Option<Object<'d>> {
+        const FIELD: &str = "resourceVersion";
+        match object {
+            Object::Seen(node) => {
+                let (Node::Map(fields), Some(Node::Map(metadata))) = (*node, node.get("metadata")) else {
+                    return None;
+                };
+                let version = version.map(|version| Node::String(self.0.alloc_str(version)));
+                let metadata = metadata.with(&self.0, FIELD, version);
+                Some(Object::Seen(Node::Map(fields.with(&self.0, "metadata", Some(Node::Map(metadata))))))
+            }
+            Object::Shared(value) => {
+                let mut value = Value::clone(value);
+                let metadata = value.get_mut("metadata")?.as_object_mut()?;
+                match version {
+                    Some(version) => drop(metadata.insert(FIELD.to_owned(), version.into())),
+                    None => drop(metadata.shift_remove(FIELD)),
+                }
+                Some(Object::from(value))
+            }
+        }
+    }
 }
 
 /// A review with its objects apart.
@@ -66,14 +113,7 @@ impl<'d> Review<'d> {
     /// # Errors
     /// If it is not JSON, nests too deep or repeats a field.
     pub fn read(arena: &'d Arena, text: &'d [u8]) -> Result<Self, NoReview> {
-        let limits = ReadLimits {
-            // The receiver has limited the length, and so everything in it.
-            max_bytes: text.len(),
-            max_values: text.len(),
-            duplicate_keys: DuplicateKeys::Refuse,
-            ..ReadLimits::default()
-        };
-        match parse(&arena.0, text, &limits) {
+        match parse(&arena.0, text, &limits(text.len(), DuplicateKeys::Refuse)) {
             Ok(document) => Self::laid_out(document),
             Err(_) => Self::again(text),
         }
@@ -137,6 +177,11 @@ impl<'d> Review<'d> {
         }
         Ok(Value::Object(rest))
     }
+}
+
+/// Limits for a text of that length: the receiver has bounded it, and so everything in it.
+fn limits(length: usize, duplicate_keys: DuplicateKeys) -> ReadLimits {
+    ReadLimits { max_bytes: length, max_values: length, duplicate_keys, ..ReadLimits::default() }
 }
 
 /// The maximum number of values of a review outside of its objects, which are copied out of the arena. An API server sends a few dozen,
