@@ -53,6 +53,7 @@ fn declared() -> Arc<DeclType> {
         ("numbers", "numbers", list(scalar(Type::Double), ListType::Set)),
         ("spans", "spans", list(scalar(Type::Duration), ListType::Set)),
         ("lists", "lists", list(list(scalar(Type::String), ListType::Atomic), ListType::Set)),
+        ("nested", "nested", list(list(scalar(Type::String), ListType::Atomic), ListType::Atomic)),
         ("keyed", "keyed", list(keyed, ListType::Map(["k".into()].into()))),
         ("atomic", "atomic", list(scalar(Type::String), ListType::Atomic)),
         ("map", "map", decl(DeclKind::Map { key: scalar(Type::String), value: scalar(Type::Int) })),
@@ -218,4 +219,35 @@ fn map_lists_keep_what_was_there_twice() {
     let this = json!({"keyed": [{"k": "x", "v": 1}, {"k": "x", "v": 2}]});
     let old = json!({"keyed": [{"k": "x", "v": 3}, {"k": "y", "v": 4}, {"k": "y", "v": 5}]});
     assert_true(&this, &old, &["(self.keyed + oldSelf.keyed).map(e, e.v) == [1, 3, 4, 5]"]);
+}
+
+/// Parts of a declared list or object ask their own type how they compare, which knows no null; `==` itself does. Read off
+/// kube-apiserver v1.36.2 by rules on such fields.
+#[test]
+fn objects_in_declared_lists_do_not_compare_with_null() {
+    let this = json!({"keyed": [{"k": "a"}], "atomic": ["x"], "lists": [["x"]], "nested": [["x"]]});
+    let outcome = |text: &str| match eval(text, &this, &json!({})) {
+        Ok(value) => value.to_string(),
+        Err(error) => error,
+    };
+    for (text, expected) in [
+        ("null in self.keyed", "no such overload"),
+        ("dyn(1) in self.keyed", "no such overload"),
+        ("dyn(null) in self.nested", "no such overload"),
+        ("dyn(self.nested) == dyn([null])", "no such overload"),
+        ("dyn([null]) == dyn(self.nested)", "false"),
+        ("dyn(self.nested) == dyn([null, null])", "false"),
+        ("dyn(self.keyed[0]) == null", "false"),
+        ("self.keyed.exists(e, e == null)", "false"),
+        ("[dyn(self.keyed[0])] == [dyn(null)]", "false"),
+        ("sets.contains(self.keyed, [dyn(1)])", "no such overload"),
+        ("sets.equivalent(self.keyed, [dyn(null)])", "no such overload"),
+        ("sets.contains([dyn(1)], self.keyed)", "false"),
+        ("sets.intersects(self.keyed, [dyn(1)])", "false"),
+        ("sets.intersects([dyn(1)], self.keyed)", "false"),
+        ("sets.contains(self.atomic, [dyn(1)])", "false"),
+        ("self.keyed.indexOf(dyn(null))", "-1"),
+    ] {
+        assert_eq!(outcome(text), expected, "{text}");
+    }
 }

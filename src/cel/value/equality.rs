@@ -60,15 +60,78 @@ impl<'a> Value<'a> {
             (Self::Opaque(Opaque::Made(_)), _) => false,
             (Self::Opaque(Opaque::Empty), other) => matches!(other, Self::Opaque(Opaque::Empty)),
             (Self::Opaque(a), Self::Opaque(b)) => return opaques(a, b),
-            (
-                Self::List(List::Document { decl: Some(_), .. })
-                | Self::Map(Map::Document { decl: Some(_), .. }),
-                _,
-            )
-            | (Self::Opaque(_), _) => return Err(EvalError::NoSuchOverload),
+            (Self::Opaque(_), _) => return Err(EvalError::NoSuchOverload),
+            (part, _) if part.is_declared() => return Err(EvalError::NoSuchOverload),
             _ => false,
         })
     }
+
+    /// Whether this is a document's list or object with a declared type.
+    const fn is_declared(&self) -> bool {
+        matches!(
+            self,
+            Self::List(List::Document { decl: Some(_), .. }) | Self::Map(Map::Document { decl: Some(_), .. })
+        )
+    }
+}
+
+impl<'a> List<'a> {
+    /// Whether an item equals the value, as for `in`.
+    ///
+    /// # Errors
+    /// For a list whose items have a declared type, that one of them cannot be compared and no other is the one; for others, errors
+    /// that end the evaluation alone.
+    pub(crate) fn holds(&self, arena: &'a Bump, value: &Value<'a>) -> Result<bool, EvalError> {
+        match (value, self) {
+            (_, Self::Document { decl: Some(_), .. }) => holds_declared(arena, self, value),
+            (Value::String(text), Self::Document { items, decl: None }) => {
+                Ok(items.iter().any(|other| matches!(other, Node::String(other) if other == *text)))
+            }
+            _ => {
+                for other in self.iter() {
+                    match value.try_equals(arena, &other) {
+                        Ok(true) => return Ok(true),
+                        Err(error) if error.is_final() => return Err(error),
+                        Ok(false) | Err(_) => {}
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+}
+
+fn holds_declared<'a>(arena: &'a Bump, list: &List<'a>, value: &Value<'a>) -> Result<bool, EvalError> {
+    let mut failed = None;
+    for at in 0..list.len() {
+        let found = match list.try_get(arena, at) {
+            Ok(Some(item)) => part_equals(Some(arena), &item, value),
+            Ok(None) => break,
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(true) => return Ok(true),
+            Ok(false) => {}
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    failed.map_or(Ok(false), Err)
+}
+
+/// Compares a part of a document with a declared type. Unlike `==`, it does not ask first whether either is null: a list or an
+/// object does not compare with null.
+fn part_equals<'a>(arena: Arena<'a>, part: &Value<'a>, other: &Value<'a>) -> Result<bool, EvalError> {
+    if matches!(other, Value::Null) && part.is_declared() {
+        return Err(EvalError::NoSuchOverload);
+    }
+    part.equal_in(arena, other)
+}
+
+type Compare = for<'a> fn(Arena<'a>, &Value<'a>, &Value<'a>) -> Result<bool, EvalError>;
+
+/// How the parts of a left side are compared, whose parts may have a declared type.
+fn compare_parts(is_declared: bool) -> Compare {
+    if is_declared { part_equals } else { |arena, part, other| part.equal_in(arena, other) }
 }
 
 fn lists<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalError> {
@@ -82,11 +145,12 @@ fn lists<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalE
         ListType::Set => contains_all(arena, a, b),
         ListType::Map(keys) => entries_match(arena, keys, a, b),
         ListType::Atomic => {
+            let compare = compare_parts(matches!(a, List::Document { decl: Some(_), .. }));
             for at in 0..a.len() {
                 let (Some(x), Some(y)) = (a.item(arena, at)?, of_right(b, arena, at)?) else {
                     return Ok(false);
                 };
-                if !x.equal_in(arena, &y)? {
+                if !compare(arena, &x, &y)? {
                     return Ok(false);
                 }
             }
@@ -150,10 +214,11 @@ fn maps<'a>(arena: Arena<'a>, a: &Map<'a>, b: &Map<'a>) -> Result<bool, EvalErro
             declared_objects(arena, *node, fields, b)
         }
         _ => {
+            let compare = compare_parts(matches!(a, Map::Document { decl: Some(_), .. }));
             for entry in a.entries(arena) {
                 let (key, value) = entry?;
                 let Some(counterpart) = b.find(arena, &key)? else { return Ok(false) };
-                if !value.equal_in(arena, &counterpart)? {
+                if !compare(arena, &value, &counterpart)? {
                     return Ok(false);
                 }
             }
@@ -179,7 +244,7 @@ fn declared_objects<'a>(
         };
         let mine = super::map::object_field(arena, node, crate::document::Key::new(name), &field.decl)?;
         let equal = match (mine, other.find(arena, &Value::String(&field.cel_name))?) {
-            (Some(mine), Some(theirs)) => mine.equal_in(arena, &theirs)?,
+            (Some(mine), Some(theirs)) => part_equals(arena, &mine, &theirs)?,
             (mine, theirs) => mine.is_none() && theirs.is_none(),
         };
         if !equal {

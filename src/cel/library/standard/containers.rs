@@ -2,7 +2,7 @@
 
 use crate::cost::{CallEstimate, Operand};
 use crate::library::{Context, Overload, cost, mismatch, planned};
-use crate::value::{EvalError, List, Map, Node, Value};
+use crate::value::{EvalError, Map, Value};
 
 pub(super) const ROWS: &[Overload] = &[
     Overload::new(
@@ -32,43 +32,7 @@ fn size<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError>
 
 fn in_list<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [item, Value::List(list)] = args else { return mismatch() };
-    Ok(Value::Bool(match (item, list) {
-        (_, List::Document { decl: Some(_), .. }) => in_declared(context, item, list)?,
-        (Value::String(text), List::Document { items, decl: None }) => {
-            items.iter().any(|other| matches!(other, Node::String(other) if other == *text))
-        }
-        _ => among(context, item, list)?,
-    }))
-}
-
-/// An item that cannot be compared counts as different; an error that ends the evaluation is returned.
-fn among<'a>(context: &Context<'a>, item: &Value<'a>, list: &List<'a>) -> Result<bool, EvalError> {
-    for other in list.iter() {
-        match item.try_equals(context.arena, &other) {
-            Ok(true) => return Ok(true),
-            Err(error) if error.is_final() => return Err(error),
-            Ok(false) | Err(_) => {}
-        }
-    }
-    Ok(false)
-}
-
-/// An item that cannot be compared counts only where no other is the one.
-fn in_declared<'a>(context: &Context<'a>, item: &Value<'a>, list: &List<'a>) -> Result<bool, EvalError> {
-    let mut failed = None;
-    for at in 0..list.len() {
-        let found = match list.try_get(context.arena, at) {
-            Ok(Some(other)) => other.try_equals(context.arena, item),
-            Ok(None) => break,
-            Err(error) => Err(error),
-        };
-        match found {
-            Ok(true) => return Ok(true),
-            Ok(false) => {}
-            Err(error) => failed = failed.or(Some(error)),
-        }
-    }
-    failed.map_or(Ok(false), Err)
+    list.holds(context.arena, item).map(Value::Bool)
 }
 
 fn in_map<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
