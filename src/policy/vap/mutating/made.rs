@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use admit_apimachinery::go::{base64, quote};
+use admit_apimachinery::go::quote;
 use admit_apimachinery::weight;
 use admit_cel::{EvalError, Made, Map, Opaque, Value, runtime_type};
 use bumpalo::Bump;
@@ -181,10 +181,8 @@ fn field<'a>(value: &Value<'a>, path: &mut String, making: Making<'a, '_>) -> Re
     Ok(match value {
         Value::Bool(flag) => Json::Bool(*flag),
         Value::Int(i) => Json::from(*i),
-        Value::Uint(u) => Json::from(*u),
         Value::Double(d) => double(*d)?,
         Value::String(text) => Json::from(*text),
-        Value::Bytes(bytes) => Json::from(base64::encode(bytes)),
         Value::List(list) => {
             let mut items = Vec::with_capacity(list.len());
             for at in 0..list.len() {
@@ -213,7 +211,10 @@ fn field<'a>(value: &Value<'a>, path: &mut String, making: Making<'a, '_>) -> Re
             })?
         }
         Value::Opaque(Opaque::Made(made)) => fields(made, path, making)?,
+        // To a schema, strings alone are strings, also where they are Base64, and no uint64 is a number.
         Value::Null
+        | Value::Uint(_)
+        | Value::Bytes(_)
         | Value::Duration(_)
         | Value::Timestamp(_)
         | Value::Optional(_)
