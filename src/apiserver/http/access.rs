@@ -2,7 +2,7 @@
 
 use admit_apimachinery::names::path_segment;
 use admit_policy::AccessAttributes;
-use http::{Method, header};
+use http::{HeaderMap, Method, header};
 
 use super::path::{Place, Target};
 use super::tls::Unverified;
@@ -37,6 +37,13 @@ pub(super) fn identity(server: &Server, parts: &http::request::Parts) -> Result<
             Ok(found)
         }
     }
+}
+
+/// Whether a bearer token is not looked at because two blanks stand before it.
+pub(super) fn ignores_token(headers: &HeaderMap) -> bool {
+    let value = headers.get(header::AUTHORIZATION).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let value = value.as_deref().and_then(|value| value.trim().split_once(' '));
+    value.is_some_and(|(scheme, rest)| scheme.eq_ignore_ascii_case("bearer") && rest.starts_with(' '))
 }
 
 /// Returns the attributes of the request for authorization.

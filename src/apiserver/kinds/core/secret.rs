@@ -26,7 +26,9 @@ const ACCOUNT: &str = "kubernetes.io/service-account.name";
 
 /// Moves `stringData` to `data`, and sets the default type `Opaque`.
 fn default(_: &str, secret: &mut Value) {
-    if let Some(Value::Object(plain)) = object::map_of(secret).shift_remove("stringData") {
+    if let Some(Value::Object(plain)) = object::map_of(secret).shift_remove("stringData")
+        && !plain.is_empty()
+    {
         let data = object::member_mut(object::map_of(secret), "data");
         for (key, value) in plain {
             data.insert(key, go::base64::encode(value.as_str().unwrap_or_default()).into());

@@ -102,6 +102,11 @@ fn drop_topology(slice: &mut Value, old: Option<&Value>) {
 }
 
 fn validate(object: &Value, errors: &mut FieldErrors) {
+    attributes(object, errors);
+    endpoints(object, errors);
+}
+
+fn attributes(object: &Value, errors: &mut FieldErrors) {
     let slice = Field::root(object);
     let kind = slice.get("addressType");
     if kind.text().is_empty() {
@@ -109,7 +114,11 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
     }
     kind.one_of(&ADDRESS_TYPES, errors);
     ports(&slice.get("ports"), errors);
-    let endpoints = slice.get("endpoints");
+}
+
+fn endpoints(object: &Value, errors: &mut FieldErrors) {
+    let slice = Field::root(object);
+    let (kind, endpoints) = (slice.get("addressType"), slice.get("endpoints"));
     if has_more(&endpoints, MOST_ENDPOINTS) {
         errors.add(|| endpoints.too_many(MOST_ENDPOINTS));
     } else {
@@ -120,7 +129,11 @@ fn validate(object: &Value, errors: &mut FieldErrors) {
 }
 
 fn update(object: &Value, old: &Value, errors: &mut FieldErrors) {
-    validate(object, errors);
+    attributes(object, errors);
+    // What older servers took stays valid until it is changed.
+    if object.get("endpoints") != old.get("endpoints") {
+        endpoints(object, errors);
+    }
     let kind = |object| Field::root(object).get("addressType");
     kind(object).immutable(&kind(old), errors);
 }
