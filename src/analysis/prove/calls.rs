@@ -6,7 +6,7 @@ use admit_cel::syntax::{Expr, ExprId, Literal};
 
 use super::eval::Evaluator;
 use super::term::Term;
-use super::value::{Outcome, Value};
+use super::value::{Kind, Outcome, Value};
 use super::{Undecided, undecided};
 
 /// An operation on two values, neither of which is a `Value::Choice`.
@@ -266,12 +266,20 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         self.both(&element, &range, &mut |this, element, range| {
             let found = match range {
                 Value::List(list) => {
-                    let mut found = Vec::new();
+                    let (mut found, mut failed) = (Vec::new(), Vec::new());
                     for (there, item) in list.items.iter() {
-                        let equal = this.world.surely_equal(element, item)?;
+                        if list.kind != Kind::Made && item.is_composed() && *element == Value::Null {
+                            failed.push(*there);
+                            continue;
+                        }
+                        let equal = this.world.part_equals(list.kind != Kind::Made, item, element)?;
                         found.push(this.world.terms.and(&[*there, equal]));
                     }
-                    this.world.terms.or(&found)
+                    let (found, failed) = (this.world.terms.or(&found), this.world.terms.or(&failed));
+                    // An item that does not compare counts where no other is the one.
+                    let missing = this.world.terms.not(found);
+                    let error = this.world.terms.and(&[missing, failed]);
+                    return Ok(Outcome { error, value: Value::Bool(found) });
                 }
                 Value::Map(map) => match element {
                     Value::Text(key) => this.entry(map, *key).0,

@@ -88,6 +88,19 @@ impl World<'_> {
         Ok(equal)
     }
 
+    /// Returns whether a part of a list or map equals a value. In a declared one, a list or an object does not compare with null.
+    pub(super) fn part_equals(
+        &mut self,
+        is_declared: bool,
+        part: &Value,
+        other: &Value,
+    ) -> Result<Term, Undecided> {
+        if is_declared && part.may_be(&Value::is_composed) && other.may_be(&|value| *value == Value::Null) {
+            return Err(undecided("a list or an object inside a declared one, compared with null"));
+        }
+        self.surely_equal(part, other)
+    }
+
     fn equal_lists(&mut self, left: &List, right: &List) -> Result<Term, Undecided> {
         let (left_size, right_size) = (
             self.count(left.items.iter().map(|(there, _)| *there)),
@@ -104,7 +117,7 @@ impl World<'_> {
                         if self.terms.known_bool(both) == Some(false) {
                             continue;
                         }
-                        let equal = self.surely_equal(item, other)?;
+                        let equal = self.part_equals(left.kind != Kind::Made, item, other)?;
                         parts.push(self.terms.implies(both, equal));
                     }
                 }
@@ -179,7 +192,7 @@ impl World<'_> {
         for (there, key, value) in left.entries.iter() {
             let mut found = Vec::new();
             for (other_there, other_key, other) in right.entries.iter() {
-                let equal = self.surely_equal(value, other)?;
+                let equal = self.part_equals(left.of_document, value, other)?;
                 let same = self.terms.eq(*key, *other_key);
                 found.push(self.terms.and(&[*other_there, same, equal]));
             }

@@ -97,6 +97,19 @@ impl Value {
         Self::List(List { items: Rc::new(items), kind: Kind::Made })
     }
 
+    /// Whether one of the values that this may be is such a one.
+    pub(super) fn may_be(&self, is_one: &dyn Fn(&Self) -> bool) -> bool {
+        match self {
+            Self::Choice(_, yes, no) => yes.may_be(is_one) || no.may_be(is_one),
+            value => is_one(value),
+        }
+    }
+
+    /// Whether it is a list, a map or an object.
+    pub(super) const fn is_composed(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Map(_) | Self::Object(_))
+    }
+
     /// Reports whether comparing it with a value of another type is an error.
     pub(super) const fn is_strict(&self) -> bool {
         match self {
