@@ -28,7 +28,8 @@ impl Arena {
         Self(Bump::with_capacity(length.saturating_mul(3).min(Self::MOST_AT_ONCE)))
     }
 
-    /// Parses a JSON text; None if it is none, or nests too deep. Of a repeated field the last value counts.
+    /// Parses a JSON text; None if it is none, nests too deep, or would take more memory than is allowed for its length. Of a
+    /// repeated field the last value counts.
     ///
     /// ```
     /// use admit_policy::Arena;
@@ -43,7 +44,10 @@ impl Arena {
     /// ```
     #[must_use]
     pub fn object<'d>(&'d self, text: &'d str) -> Option<Object<'d>> {
+        // Many small values take many times their text here: the other reader weighs them, and refuses what is too heavy.
+        let most = ReadLimits::default().max_values;
         let limits = limits(text.len(), DuplicateKeys::LastWins);
+        let limits = ReadLimits { max_values: limits.max_values.min(most), ..limits };
         match parse(&self.0, text.as_bytes(), &limits) {
             Ok(document) => Some(Object::Seen(document)),
             Err(_) => json::parse(text.as_bytes()).ok().map(|document| Object::from(document.value)),
