@@ -38,6 +38,8 @@ fn object(fields: &[(&str, &str, Arc<DeclType>)]) -> Arc<DeclType> {
 /// The declared type of `self` in these tests.
 fn declared() -> Arc<DeclType> {
     let keyed = object(&[("k", "k", scalar(Type::String)), ("v", "v", scalar(Type::Int))]);
+    let value = object(&[("x", "x", scalar(Type::Int))]);
+    let by_name = decl(DeclKind::Map { key: scalar(Type::String), value });
     object(&[
         ("my-field", "my__dash__field", scalar(Type::Int)),
         ("number", "number", scalar(Type::Double)),
@@ -55,6 +57,8 @@ fn declared() -> Arc<DeclType> {
         ("lists", "lists", list(list(scalar(Type::String), ListType::Atomic), ListType::Set)),
         ("nested", "nested", list(list(scalar(Type::String), ListType::Atomic), ListType::Atomic)),
         ("keyed", "keyed", list(keyed, ListType::Map(["k".into()].into()))),
+        ("inner", "inner", object(&[("deep", "deep", object(&[("x", "x", scalar(Type::Int))]))])),
+        ("by_name", "by_name", by_name),
         ("atomic", "atomic", list(scalar(Type::String), ListType::Atomic)),
         ("map", "map", decl(DeclKind::Map { key: scalar(Type::String), value: scalar(Type::Int) })),
     ])
@@ -225,7 +229,8 @@ fn map_lists_keep_what_was_there_twice() {
 /// kube-apiserver v1.36.2 by rules on such fields.
 #[test]
 fn objects_in_declared_lists_do_not_compare_with_null() {
-    let this = json!({"keyed": [{"k": "a"}], "atomic": ["x"], "lists": [["x"]], "nested": [["x"]]});
+    let this = json!({"keyed": [{"k": "a"}], "atomic": ["x"], "nested": [["x"]],
+        "inner": {"deep": {"x": 1}}, "by_name": {"a": {"x": 1}}, "map": {"a": 1}});
     let outcome = |text: &str| match eval(text, &this, &json!({})) {
         Ok(value) => value.to_string(),
         Err(error) => error,
@@ -247,6 +252,12 @@ fn objects_in_declared_lists_do_not_compare_with_null() {
         ("sets.intersects([dyn(1)], self.keyed)", "false"),
         ("sets.contains(self.atomic, [dyn(1)])", "false"),
         ("self.keyed.indexOf(dyn(null))", "-1"),
+        ("dyn(self.inner) == dyn({'deep': null})", "no such overload"),
+        ("dyn(self.inner) == dyn({'deep': dyn(1)})", "no such overload"),
+        ("dyn({'deep': null}) == dyn(self.inner)", "false"),
+        ("dyn(self.by_name) == dyn({'a': null})", "no such overload"),
+        ("dyn({'a': null}) == dyn(self.by_name)", "false"),
+        ("dyn(self.map) == dyn({'a': null})", "false"),
     ] {
         assert_eq!(outcome(text), expected, "{text}");
     }

@@ -105,7 +105,7 @@ fn holds_declared<'a>(arena: &'a Bump, list: &List<'a>, value: &Value<'a>) -> Re
     let mut failed = None;
     for at in 0..list.len() {
         let found = match list.try_get(arena, at) {
-            Ok(Some(item)) => part_equals(Some(arena), &item, value),
+            Ok(Some(item)) => part_equals(Some(arena), true, &item, value),
             Ok(None) => break,
             Err(error) => Err(error),
         };
@@ -118,20 +118,18 @@ fn holds_declared<'a>(arena: &'a Bump, list: &List<'a>, value: &Value<'a>) -> Re
     failed.map_or(Ok(false), Err)
 }
 
-/// Compares a part of a document with a declared type. Unlike `==`, it does not ask first whether either is null: a list or an
-/// object does not compare with null.
-fn part_equals<'a>(arena: Arena<'a>, part: &Value<'a>, other: &Value<'a>) -> Result<bool, EvalError> {
-    if matches!(other, Value::Null) && part.is_declared() {
+/// Compares a part of a list or map with a value. One of a declared type does not ask first, as `==` does, whether either is null: a
+/// list or an object in it does not compare with null.
+fn part_equals<'a>(
+    arena: Arena<'a>,
+    of_declared: bool,
+    part: &Value<'a>,
+    other: &Value<'a>,
+) -> Result<bool, EvalError> {
+    if of_declared && matches!(other, Value::Null) && part.is_declared() {
         return Err(EvalError::NoSuchOverload);
     }
     part.equal_in(arena, other)
-}
-
-type Compare = for<'a> fn(Arena<'a>, &Value<'a>, &Value<'a>) -> Result<bool, EvalError>;
-
-/// How the parts of a left side are compared, whose parts may have a declared type.
-fn compare_parts(is_declared: bool) -> Compare {
-    if is_declared { part_equals } else { |arena, part, other| part.equal_in(arena, other) }
 }
 
 fn lists<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalError> {
@@ -145,12 +143,12 @@ fn lists<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalE
         ListType::Set => contains_all(arena, a, b),
         ListType::Map(keys) => entries_match(arena, keys, a, b),
         ListType::Atomic => {
-            let compare = compare_parts(matches!(a, List::Document { decl: Some(_), .. }));
+            let of_declared = matches!(a, List::Document { decl: Some(_), .. });
             for at in 0..a.len() {
                 let (Some(x), Some(y)) = (a.item(arena, at)?, of_right(b, arena, at)?) else {
                     return Ok(false);
                 };
-                if !compare(arena, &x, &y)? {
+                if !part_equals(arena, of_declared, &x, &y)? {
                     return Ok(false);
                 }
             }
@@ -214,11 +212,11 @@ fn maps<'a>(arena: Arena<'a>, a: &Map<'a>, b: &Map<'a>) -> Result<bool, EvalErro
             declared_objects(arena, *node, fields, b)
         }
         _ => {
-            let compare = compare_parts(matches!(a, Map::Document { decl: Some(_), .. }));
+            let of_declared = matches!(a, Map::Document { decl: Some(_), .. });
             for entry in a.entries(arena) {
                 let (key, value) = entry?;
                 let Some(counterpart) = b.find(arena, &key)? else { return Ok(false) };
-                if !compare(arena, &value, &counterpart)? {
+                if !part_equals(arena, of_declared, &value, &counterpart)? {
                     return Ok(false);
                 }
             }
@@ -244,7 +242,7 @@ fn declared_objects<'a>(
         };
         let mine = super::map::object_field(arena, node, crate::document::Key::new(name), &field.decl)?;
         let equal = match (mine, other.find(arena, &Value::String(&field.cel_name))?) {
-            (Some(mine), Some(theirs)) => part_equals(arena, &mine, &theirs)?,
+            (Some(mine), Some(theirs)) => part_equals(arena, true, &mine, &theirs)?,
             (mine, theirs) => mine.is_none() && theirs.is_none(),
         };
         if !equal {
