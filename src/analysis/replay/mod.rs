@@ -252,9 +252,8 @@ impl<'s> Replay<'s> {
             return raise(&mut self.tally.report.counts.unmatched);
         }
         let held = self.store.get(&about.key).filter(|_| !about.key.name.is_empty()).cloned();
-        let lengths =
-            [held.as_ref().map_or(0, |held| held.text.len()), answer.map_or(0, |answer| answer.text.len())];
-        let arena = Arena::for_text(lengths.into_iter().fold(0, usize::saturating_add));
+        let length = held.as_ref().map_or(0, |held| held.text.len());
+        let arena = Arena::for_text(length.saturating_add(answer.map_or(0, |answer| answer.text.len())));
         let record = Record { event, about, answer, held: held.as_ref(), kinds: self.kinds(), arena: &arena };
         let found = match about.outcome {
             Outcome::Untold => Err(Cause::Response),

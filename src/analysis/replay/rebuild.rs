@@ -217,7 +217,7 @@ impl<'d> Record<'_, 'd> {
     }
 
     /// Prepares a sent object and the previous one as the server shows them to policies.
-    fn prepared(&self, object: Seen<'d>, old: Seen<'d>, kind: &GroupVersionKind) -> (Seen<'d>, Seen<'d>) {
+    fn prepared(&self, object: Known<'d>, old: Known<'d>, kind: &GroupVersionKind) -> (Known<'d>, Known<'d>) {
         let Self { about, kinds, .. } = *self;
         let (Ok(new), Some(builtins)) = (&object, kinds.builtins()) else { return (object, old) };
         if kinds.crd_of(kind).is_some() {
@@ -239,7 +239,7 @@ impl<'d> Record<'_, 'd> {
 }
 
 /// An object of the request, or why it is unknown.
-type Seen<'d> = Result<Object<'d>, Cause>;
+type Known<'d> = Result<Object<'d>, Cause>;
 
 /// Returns the kind of the object that policies see.
 fn kind_of(
@@ -272,7 +272,7 @@ fn kind_of(
 }
 
 /// Returns the old object in the version of the request; for a scale, its previous Scale.
-fn seen_as<'d>(old: Object<'d>, about: &About, kind: &GroupVersionKind, kinds: Kinds<'_>) -> Seen<'d> {
+fn seen_as<'d>(old: Object<'d>, about: &About, kind: &GroupVersionKind, kinds: Kinds<'_>) -> Known<'d> {
     if about.subresource == "scale" {
         let (own, old) = (own_kind(&old), old.value());
         let paths =

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::event::Head;
 
-/// The size of an entry beside its strings.
-const ENTRY_BYTES: usize = 256;
+/// The size of an entry beside its strings: key and state, their places in both indexes, what the allocator adds to seven texts.
+const ENTRY_BYTES: usize = 400;
 
 /// Identifies an object, regardless of the version in which it is served.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
