@@ -158,3 +158,22 @@ fn fields_that_stand_twice_are_named() {
     assert!(repeats.are_within(&[["request", "object"], ["request", "oldObject"]]));
     assert!(!repeats.are_within(&[["request", "object"]]));
 }
+
+/// What the fast reader does not take is read by the other, and is changed in the same way.
+#[test]
+fn objects_that_nest_deep_or_hold_millions_are_read_by_the_other_reader() {
+    let arena = Arena::default();
+    let nested = format!("{}1{}", "[".repeat(505), "]".repeat(505));
+    let text =
+        format!(r#"{{"kind": "A", "metadata": {{"name": "a", "resourceVersion": "7"}}, "spec": {nested}}}"#);
+    let read = arena.object(&text).expect("an object");
+    assert!(matches!(read, Object::Shared(_)));
+    assert_eq!((read.text("kind"), read.metadata("name")), (Some("A"), Some("a")));
+    let other = arena.with_version(&read, Some("3")).expect("metadata");
+    assert_eq!(other.metadata("resourceVersion"), Some("3"));
+    assert_eq!(arena.with_version(&other, None).expect("metadata").metadata("resourceVersion"), None);
+    let without = arena.object(r#"{"kind": "A"}"#).expect("an object");
+    assert!(arena.with_version(&without, Some("3")).is_none());
+    let heavy = format!("[{}0]", "0,".repeat(2_000_000));
+    assert!(arena.object(&heavy).is_none(), "it takes more memory than its length allows");
+}
