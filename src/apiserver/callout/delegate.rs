@@ -147,6 +147,7 @@ mod tests {
             ]
         );
     }
+
     #[test]
     fn a_user_that_no_header_can_tell_is_not_introduced() {
         let told = |user: Identity| introduce(&user, &mut HeaderMap::new()).is_ok();

@@ -39,11 +39,13 @@ pub(super) fn identity(server: &Server, parts: &http::request::Parts) -> Result<
     }
 }
 
-/// Whether a bearer token is not looked at because two blanks stand before it.
-pub(super) fn ignores_token(headers: &HeaderMap) -> bool {
-    let value = headers.get(header::AUTHORIZATION).map(|value| String::from_utf8_lossy(value.as_bytes()));
-    let value = value.as_deref().and_then(|value| value.trim().split_once(' '));
-    value.is_some_and(|(scheme, rest)| scheme.eq_ignore_ascii_case("bearer") && rest.starts_with(' '))
+/// Returns the warning about a bearer token that is not looked at because two blanks stand before it.
+pub(super) fn ignored_token(headers: &HeaderMap) -> Option<&'static str> {
+    const IGNORED: &str =
+        "the provided Authorization header contains extra space before the bearer token, and is ignored";
+    let value = String::from_utf8_lossy(headers.get(header::AUTHORIZATION)?.as_bytes());
+    let (scheme, rest) = value.trim().split_once(' ')?;
+    (scheme.eq_ignore_ascii_case("bearer") && rest.starts_with(' ')).then_some(IGNORED)
 }
 
 /// Returns the attributes of the request for authorization.

@@ -120,9 +120,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Names a request in the audit log, and in those of servers that it is passed on to. Clients may choose it.
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
-const TOKEN_IGNORED: &str =
-    "the provided Authorization header contains extra space before the bearer token, and is ignored";
-
 async fn handle(State(server): State<Server>, mut request: Request) -> Response {
     let began = Instant::now();
     let id = request.headers().get(AUDIT_ID).filter(|id| !id.is_empty()).cloned();
@@ -130,7 +127,7 @@ async fn handle(State(server): State<Server>, mut request: Request) -> Response 
     if let Some(id) = &id {
         request.headers_mut().insert(AUDIT_ID, id.clone());
     }
-    let ignores_token = access::ignores_token(request.headers());
+    let ignored_token = access::ignored_token(request.headers());
     let mut response = match server.audit_log().cloned() {
         None => answered(&server, request, None).await,
         Some(log) => {
@@ -142,8 +139,8 @@ async fn handle(State(server): State<Server>, mut request: Request) -> Response 
     if let Some(id) = id {
         response.headers_mut().insert(AUDIT_ID, id);
     }
-    if ignores_token {
-        respond::warn(&mut response, &[TOKEN_IGNORED.to_owned()]);
+    if let Some(warning) = ignored_token {
+        respond::warn(&mut response, &[warning.to_owned()]);
     }
     measured::counted(&server, began, response)
 }
