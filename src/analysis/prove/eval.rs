@@ -55,6 +55,10 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
 
     pub(super) fn eval(&mut self, id: ExprId) -> Result<Outcome, Undecided> {
         let outcome = self.world.check_size().and_then(|()| self.expression(id));
+        let outcome = outcome.and_then(|outcome| match outcome.value.doubt() {
+            Some(why) => Err(undecided(why)),
+            None => Ok(outcome),
+        });
         outcome.map_err(|undecided| undecided.at(self.ast.span(id)))
     }
 

@@ -32,14 +32,14 @@ impl World<'_> {
             Some("duration") => Reader::SpanField,
             Some("byte") => {
                 self.guesses.texts.push(text);
-                return Ok(Value::Unknown("bytes"));
+                return Ok(Value::doubtful("bytes"));
             }
             _ => return Ok(Value::Text(text)),
         };
         // Raw input may violate the format.
         if !node.is_valid || node.made_of.is_some() {
             self.guesses.texts.push(text);
-            return Ok(Value::Unknown("a timestamp or duration that was written in another version"));
+            return Ok(Value::doubtful("a timestamp or duration that was written in another version"));
         }
         let reading = self.reading(reader, text)?;
         self.note_reading(reader.name(), None);

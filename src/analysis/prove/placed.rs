@@ -179,7 +179,8 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         // Items that gain an old value, or get another one, are validated anew.
         let known = place.before.filter(|before| are_keyed_alike(before, place.schema));
         let before = known.and_then(|before| before.items.as_deref());
-        let is_anew = Pair { new: place.schema, old: place.before }.is_keyed_anew();
+        let forgives = self.asked.before.is_some_and(|before| before.forgives);
+        let is_anew = forgives && Pair { new: place.schema, old: place.before }.is_keyed_anew();
         let pair = Pair { new: child, old: place.before.and_then(|before| before.items.as_deref()) };
         for (at, node) in items.iter().copied().enumerate() {
             let old = match place.old {

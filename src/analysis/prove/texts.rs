@@ -294,7 +294,7 @@ impl Evaluator<'_, '_, '_> {
             Value::Text(text) => {
                 let is_of = this.world.is_of(named, *text)?;
                 let is_wrong = this.world.terms.not(is_of);
-                let words = Rc::new(Value::Unknown("the error messages of a format"));
+                let words = Rc::new(Value::unknown("the error messages of a format"));
                 Ok(this.world.good(Value::Optional(is_wrong, words)))
             }
             value => this.no_overload(value),

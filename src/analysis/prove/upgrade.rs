@@ -5,8 +5,8 @@
 //!                     defaults                             pruning, defaults                          each asked about alone
 //! ```
 //!
-//! It considers requests without fields that the old definition would prune. An update changes a stored object through the version in
-//! which it was stored.
+//! It considers requests without fields that the old definition would prune, and without lists in place of strings that have a format,
+//! which servers accept. An update changes a stored object through the version in which it was stored.
 
 use std::sync::Arc;
 

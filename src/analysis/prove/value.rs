@@ -46,7 +46,21 @@ pub(super) enum Value {
     Choice(Term, Rc<Self>, Rc<Self>),
     Type(&'static str),
     /// A value that is not modelled, and why.
-    Unknown(&'static str),
+    Unknown(Why),
+}
+
+/// Why a value is not modelled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Why {
+    what: &'static str,
+    /// Whether reading the value may be an error, even where nothing is done with it.
+    may_fail: bool,
+}
+
+impl From<Why> for String {
+    fn from(why: Why) -> Self {
+        why.what.into()
+    }
 }
 
 /// A quantity in billionths.
@@ -93,6 +107,26 @@ pub(super) enum Kind {
 }
 
 impl Value {
+    /// Returns a value that is not modelled, and that can be read.
+    pub(super) const fn unknown(what: &'static str) -> Self {
+        Self::Unknown(Why { what, may_fail: false })
+    }
+
+    /// Returns a value that is not modelled, and that reading may find to be an error.
+    pub(super) const fn doubtful(what: &'static str) -> Self {
+        Self::Unknown(Why { what, may_fail: true })
+    }
+
+    /// Returns why it is not known whether the value can be read. Items of lists and maps are read by themselves.
+    pub(super) fn doubt(&self) -> Option<Why> {
+        match self {
+            Self::Unknown(why) => Some(*why).filter(|why| why.may_fail),
+            Self::Choice(_, yes, no) => yes.doubt().or_else(|| no.doubt()),
+            Self::Optional(_, inner) => inner.doubt(),
+            _ => None,
+        }
+    }
+
     pub(super) fn list(items: Vec<(Term, Self)>) -> Self {
         Self::List(List { items: Rc::new(items), kind: Kind::Made })
     }
@@ -134,7 +168,7 @@ impl<'s> World<'s> {
     pub(super) fn value_of(&mut self, id: NodeId) -> Result<Value, Undecided> {
         let value = self.value_of_its_type(id)?;
         let wrong = self.wrong_type(id);
-        Ok(self.merged(wrong, Value::Unknown("a value of a type other than the declared one"), value))
+        Ok(self.merged(wrong, Value::doubtful("a value of a type other than the declared one"), value))
     }
 
     /// Returns whether an accepted node may have another type than declared, as stored values may.
@@ -150,7 +184,7 @@ impl<'s> World<'s> {
         let node = self.node(id)?.clone();
         let typed = self.view == View::Typed;
         let value = match form {
-            Form::Map { .. } if self.partial.contains(&id) => Value::Unknown(UNDECLARED),
+            Form::Map { .. } if self.partial.contains(&id) => Value::unknown(UNDECLARED),
             Form::Bool(value) => Value::Bool(value),
             Form::Int(value) => Value::Int(value),
             Form::Text(value) if typed => self.formatted(value, &node)?,
@@ -179,7 +213,7 @@ impl<'s> World<'s> {
                 }
                 Value::Map(Map { entries: Rc::new(found), of_document: typed })
             }
-            Form::Any => Value::Unknown("a value of an unsupported type: `number`, or no declared type"),
+            Form::Any => Value::unknown("a value of an unsupported type: `number`, or no declared type"),
         };
         Ok(self.merged(node.null, Value::Null, value))
     }
@@ -188,7 +222,7 @@ impl<'s> World<'s> {
         let present = self.node(id)?.present;
         let value = self.value_of(id)?;
         if value.may_be_unreadable() {
-            return Ok((present, Value::Unknown("list items that are timestamps")));
+            return Ok((present, Value::doubtful("list items that are timestamps")));
         }
         Ok((present, value))
     }

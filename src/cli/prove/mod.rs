@@ -43,7 +43,7 @@ For definitions the claim is checked for each served version, for policies for e
 kinds and those among --definitions, and for `*` all of both; a policy on other kinds is undecided. For built-in kinds the \
 types of the fields are known, and for the most used ones also what every server requires and defaults; other requirements can \
 make a claim undecided, and never make it hold. For a policy the claim is about the requests that it matches. Ratcheting, and \
-limits of cost and size, are not part of claims.
+limits of cost and size, are not part of claims; nor are lists in place of strings with a format, which servers let pass.
 
 For an upgrade, each version that both serve is checked: whether whatever could be created still can (for documents in which \
 the old definition drops nothing), and whether every stored object of that version can still be updated without a change, and \

@@ -78,6 +78,19 @@ fn thrown(dice: &mut Dice, root: &Value) -> Value {
     object
 }
 
+/// Whether a list stands where a string of a format is declared: servers let that pass, and claims leave it out.
+fn has_list_for_text(schema: &Value, value: &Value) -> bool {
+    match value {
+        Value::Array(_) if schema["type"] == "string" && schema["format"].is_string() => true,
+        Value::Array(items) => items.iter().any(|item| has_list_for_text(&schema["items"], item)),
+        Value::Object(fields) => fields.iter().any(|(name, value)| {
+            let declared = schema["properties"].get(name);
+            has_list_for_text(declared.unwrap_or(&schema["additionalProperties"]), value)
+        }),
+        _ => false,
+    }
+}
+
 /// A path without indices and keys.
 fn plain(path: &str) -> String {
     let mut plain = String::new();
@@ -149,6 +162,9 @@ fn judge(dice: &mut Dice, objects: usize, tally: &mut Tally) {
         for _ in 0..objects {
             let object = thrown(dice, &old_root);
             let body = (step == Step::Status).then(|| thrown(dice, &old_root));
+            if [Some(&object), body.as_ref()].into_iter().flatten().any(|one| has_list_for_text(&old_root, one)) {
+                continue;
+            }
             let Some(said) = refused(&old_crd, &new_crd, step, &object, body.as_ref()) else { continue };
             tally.compared += 1;
             tally.refused += usize::from(!said.is_empty());

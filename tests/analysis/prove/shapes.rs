@@ -75,6 +75,10 @@ fn keyed(dice: &mut Dice, depth: usize) -> Value {
     if dice.roll(3) == 0 {
         item["properties"]["k"]["default"] = "a".into();
     }
+    // One that may get its keys later.
+    if dice.roll(4) == 0 {
+        return json!({"type": "array", "items": item});
+    }
     json!({"type": "array", "items": item, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys})
 }
 
@@ -287,8 +291,14 @@ pub(super) fn changed(dice: &mut Dice, old: &Value, depth: usize) -> Value {
             new[name] = true.into();
         }
         8 if new["type"] == "array" => {
-            new["x-kubernetes-list-type"] = dice.pick(&["set", "atomic"]).into();
-            new.as_object_mut().expect("a schema").shift_remove("x-kubernetes-list-map-keys");
+            let has_keys = new["items"]["properties"]["k"].is_object();
+            let kind = dice.pick(if has_keys { &["set", "atomic", "map", "map"] } else { &["set", "atomic"] });
+            new["x-kubernetes-list-type"] = kind.into();
+            if kind == "map" {
+                new["x-kubernetes-list-map-keys"] = json!(["k"]);
+            } else {
+                new.as_object_mut().expect("a schema").shift_remove("x-kubernetes-list-map-keys");
+            }
         }
         _ => {}
     }
