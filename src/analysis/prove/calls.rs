@@ -172,7 +172,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     /// The outcome for a value that no overload takes: an error, or undecided if its type is unknown.
     pub(super) fn no_overload(&mut self, value: &Value) -> Result<Outcome, Undecided> {
         match value {
-            Value::Unknown(what) => Err(undecided(*what)),
+            Value::Unknown(what) => Err(what.undecided()),
             _ => Ok(self.world.failed()),
         }
     }
@@ -264,7 +264,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     fn membership(&mut self, element: ExprId, range: ExprId) -> Result<Outcome, Undecided> {
         let (element, range) = (self.eval(element)?, self.eval(range)?);
         self.both(&element, &range, &mut |this, element, range| {
-            let found = match range {
+            let (found, value) = match range {
                 Value::List(list) => {
                     let (mut found, mut failed) = (Vec::new(), Vec::new());
                     for (there, item) in list.items.iter() {
@@ -282,7 +282,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                     return Ok(Outcome { error, value: Value::Bool(found) });
                 }
                 Value::Map(map) => match element {
-                    Value::Text(key) => this.entry(map, *key).0,
+                    Value::Text(key) => this.entry(map, *key),
                     _ => return Err(undecided("a map key that is not a string")),
                 },
                 Value::Object(_) => {
@@ -291,11 +291,11 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                         _ => None,
                     };
                     let key = key.ok_or_else(|| undecided("a computed field name"))?;
-                    this.member(range, &key)?.0
+                    this.member(range, &key)?
                 }
                 value => return this.no_overload(value),
             };
-            Ok(this.world.good(Value::Bool(found)))
+            this.world.presence(found, &value)
         })
     }
 
@@ -317,7 +317,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     pub(super) fn element(&mut self, operand: &Value, key: &Value) -> Result<(Term, Term, Value), Undecided> {
         let no = self.world.terms.bool(false);
         match (operand, key) {
-            (Value::Unknown(what), _) | (_, Value::Unknown(what)) => Err(undecided(*what)),
+            (Value::Unknown(what), _) | (_, Value::Unknown(what)) => Err(what.undecided()),
             (Value::List(list), Value::Int(index)) => {
                 let (mut there, mut value) = (no, Value::Null);
                 let positions = self.world.positions(list);
@@ -348,4 +348,27 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             _ => Ok((no, no, Value::Null)),
         }
     }
+}
+
+/// Reports whether a function returns a boolean for all arguments.
+pub(super) fn is_truth(function: &str) -> bool {
+    matches!(
+        function,
+        "_==_"
+            | "_!=_"
+            | "_<_"
+            | "_<=_"
+            | "_>_"
+            | "_>=_"
+            | "@in"
+            | "_in_"
+            | "!_"
+            | "_&&_"
+            | "_||_"
+            | "matches"
+            | "startsWith"
+            | "endsWith"
+            | "contains"
+            | "hasValue"
+    )
 }

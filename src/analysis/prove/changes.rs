@@ -68,7 +68,8 @@ impl<'p> Pair<'p> {
         if is_open(new) || (new.schema_type.is_none() && !new.int_or_string) {
             return false;
         }
-        if self.is_keyed_anew() {
+        let was_embedded = self.old.is_some_and(|old| old.embedded_resource);
+        if self.is_keyed_anew() || (new.embedded_resource && !was_embedded) {
             return false;
         }
         let mut below = new.properties.keys().filter_map(|name| self.property(name));
@@ -100,14 +101,28 @@ fn strip(schema: &mut Schema) {
     }
 }
 
+/// Reports whether a value has something else where a number or a string is declared.
+fn has_odd_value(schema: &Schema, value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Object(fields) if !schema.int_or_string => fields.iter().any(|(name, value)| {
+            let declared = schema.child(name).or_else(|| schema.additional_schema());
+            declared.is_some_and(|declared| has_odd_value(declared, value))
+        }),
+        Value::Array(items) if !schema.int_or_string => {
+            let declared = schema.items.as_deref();
+            declared.is_some_and(|declared| items.iter().any(|item| has_odd_value(declared, item)))
+        }
+        value => schema.int_or_string && !value.is_string() && !value.is_i64(),
+    }
+}
+
 /// Walks an object as the new schema reads it and collects the new rejections.
 pub(super) struct Judge<'w, 's> {
     pub(super) world: &'w mut World<'s>,
     pub(super) changes: Vec<Change>,
     /// Whether ratcheting applies: only values not recognised as unchanged are validated.
     pub(super) forgives: bool,
-    /// Whether the server validates embedded objects, which ratcheting does not exempt.
-    pub(super) looks_within: bool,
 }
 
 /// A node with its paths and its two schemas.
@@ -184,6 +199,7 @@ impl Judge<'_, '_> {
         }
         self.null(place)?;
         self.embedded(place, here);
+        self.odd_default(place, here);
         self.keywords(place, &form, here)?;
         self.required(place, here)?;
         match form {
@@ -246,12 +262,23 @@ impl Judge<'_, '_> {
         Ok(())
     }
 
-    /// Requires that an embedded object has `apiVersion`, `kind` and valid metadata.
+    /// Requires that an embedded object has `apiVersion`, `kind` and valid metadata, from which ratcheting exempts nothing. In a status,
+    /// it is the metadata alone.
     fn embedded(&mut self, place: &Place<'_>, here: Term) {
         let was_embedded = place.pair.old.is_some_and(|old| old.embedded_resource);
-        if self.looks_within && place.pair.new.embedded_resource && !was_embedded {
+        if place.pair.new.embedded_resource && !was_embedded {
             let why = "what embedded objects must have".to_owned();
             self.guess(place, "x-kubernetes-embedded-resource", here, why);
+        }
+    }
+
+    /// A server takes any default for a field that may be a number or a string.
+    fn odd_default(&mut self, place: &Place<'_>, here: Term) {
+        let (new, old) = (place.pair.new, place.pair.old);
+        let Some(default) = &new.default else { return };
+        if old.is_none_or(|old| old.default != new.default) && has_odd_value(new, default) {
+            let why = "a default that is neither a number nor a string".to_owned();
+            self.guess(place, "default", here, why);
         }
     }
 

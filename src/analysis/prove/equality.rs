@@ -27,7 +27,7 @@ impl World<'_> {
             }
             (Value::Null, Value::Null) => (no, self.terms.bool(true)),
             (Value::Null, _) | (_, Value::Null) => (no, no),
-            (Value::Unknown(what), _) | (_, Value::Unknown(what)) => return Err(undecided(*what)),
+            (Value::Unknown(what), _) | (_, Value::Unknown(what)) => return Err(what.undecided()),
             (Value::Bool(a), Value::Bool(b))
             | (Value::Int(a), Value::Int(b))
             | (Value::Instant(a), Value::Instant(b))

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use admit_cel::syntax::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
 use admit_cel::{escape_property, is_identifier};
 
+use super::calls::is_truth;
 use super::document::{Form, NodeId, World};
 use super::term::Term;
 use super::value::{Map, Outcome, Value, without_null};
@@ -56,7 +57,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     pub(super) fn eval(&mut self, id: ExprId) -> Result<Outcome, Undecided> {
         let outcome = self.world.check_size().and_then(|()| self.expression(id));
         let outcome = outcome.and_then(|outcome| match outcome.value.doubt() {
-            Some(why) => Err(undecided(why)),
+            Some(why) => Err(why.undecided()),
             None => Ok(outcome),
         });
         outcome.map_err(|undecided| undecided.at(self.ast.span(id)))
@@ -244,13 +245,14 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         self.each(operand, &mut |this, value| {
             if let Value::Optional(there, inner) = value {
                 let (found, selected) = this.optional_member(*there, inner, field)?;
-                let value =
-                    if test_only { Value::Bool(found) } else { Value::Optional(found, Rc::new(selected)) };
-                return Ok(this.world.good(value));
+                if test_only {
+                    return this.world.presence(found, &selected);
+                }
+                return Ok(this.world.good(Value::Optional(found, Rc::new(selected))));
             }
             let (found, selected) = this.member(value, field)?;
             if test_only {
-                return Ok(this.world.good(Value::Bool(found)));
+                return this.world.presence(found, &selected);
             }
             let error = this.world.terms.not(found);
             Ok(this.world.read(Outcome { error, value: selected }))
@@ -289,7 +291,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 let key = self.world.constant(field)?;
                 Ok(self.entry(map, key))
             }
-            Value::Unknown(what) => Err(undecided(*what)),
+            Value::Unknown(what) => Err(what.undecided()),
             _ => Ok((no, Value::Null)),
         }
     }
@@ -370,7 +372,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                     let entries = map.entries.iter();
                     entries.map(|(there, key, value)| (*there, Value::Text(*key), value.clone())).collect()
                 }
-                Value::Unknown(what) => return Err(undecided(*what)),
+                Value::Unknown(what) => return Err(what.undecided()),
                 Value::Object(_) => return Err(undecided("iteration over the fields of an object")),
                 _ => return Ok(this.world.failed()),
             };
@@ -428,27 +430,4 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             _ => Err(undecided("the size of a value that has none")),
         }
     }
-}
-
-/// Reports whether a function returns a boolean for all arguments.
-fn is_truth(function: &str) -> bool {
-    matches!(
-        function,
-        "_==_"
-            | "_!=_"
-            | "_<_"
-            | "_<=_"
-            | "_>_"
-            | "_>=_"
-            | "@in"
-            | "_in_"
-            | "!_"
-            | "_&&_"
-            | "_||_"
-            | "matches"
-            | "startsWith"
-            | "endsWith"
-            | "contains"
-            | "hasValue"
-    )
 }

@@ -59,6 +59,16 @@ impl World<'_> {
         Outcome { error: self.terms.or(&[outcome.error, error]), value }
     }
 
+    /// Returns whether a value is there, which a server reads to see that.
+    pub(super) fn presence(&mut self, found: Term, value: &Value) -> Result<Outcome, Undecided> {
+        if let Some(why) = value.doubt() {
+            return Err(why.undecided());
+        }
+        let (error, _) = self.readable(value.clone());
+        let error = self.terms.and(&[found, error]);
+        Ok(Outcome { error, value: Value::Bool(found) })
+    }
+
     fn readable(&mut self, value: Value) -> (Term, Value) {
         match value {
             Value::Unreadable => (self.terms.bool(true), Value::Null),

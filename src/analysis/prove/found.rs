@@ -124,7 +124,7 @@ impl Evaluator<'_, '_, '_> {
         let outcome = self.both(&text, &part, &mut |this, text, part| {
             let (Value::Text(text), Value::Text(part)) = (text, part) else {
                 return match part {
-                    Value::Unknown(what) => Err(undecided(*what)),
+                    Value::Unknown(what) => Err(what.undecided()),
                     _ => this.no_overload(text),
                 };
             };

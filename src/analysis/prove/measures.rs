@@ -74,7 +74,7 @@ impl Evaluator<'_, '_, '_> {
                     let (billion, no) = (terms.int(BILLION), terms.bool(false));
                     (*a, Quantity { value: terms.mul(*b, billion), integer: None, is_far: no })
                 }
-                (Value::Unknown(what), _) | (_, Value::Unknown(what)) => return Err(undecided(*what)),
+                (Value::Unknown(what), _) | (_, Value::Unknown(what)) => return Err(what.undecided()),
                 _ => return Ok(this.world.failed()),
             };
             let value = match function {

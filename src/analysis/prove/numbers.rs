@@ -14,7 +14,7 @@ impl Evaluator<'_, '_, '_> {
         right: &Value,
     ) -> Result<Outcome, Undecided> {
         match (function, left, right) {
-            (_, Value::Unknown(what), _) | (_, _, Value::Unknown(what)) => Err(undecided(*what)),
+            (_, Value::Unknown(what), _) | (_, _, Value::Unknown(what)) => Err(what.undecided()),
             (_, Value::Int(left), Value::Int(right)) => Ok(self.whole(function, *left, *right)),
             ("_+_", Value::Text(left), Value::Text(right)) => {
                 let joined = self.world.terms.join(*left, *right);
@@ -66,7 +66,7 @@ impl Evaluator<'_, '_, '_> {
         right: &Value,
     ) -> Result<Outcome, Undecided> {
         let (a, b, is_text) = match (left, right) {
-            (Value::Unknown(what), _) | (_, Value::Unknown(what)) => return Err(undecided(*what)),
+            (Value::Unknown(what), _) | (_, Value::Unknown(what)) => return Err(what.undecided()),
             (Value::Int(a), Value::Int(b))
             | (Value::Instant(a), Value::Instant(b))
             | (Value::Span(a), Value::Span(b)) => (*a, *b, false),
@@ -182,7 +182,7 @@ impl Evaluator<'_, '_, '_> {
     pub(super) fn conversion(&mut self, function: &str, value: &Value) -> Result<Outcome, Undecided> {
         let same = self.world.good(value.clone());
         match (function, value) {
-            (_, Value::Unknown(what)) => Err(undecided(*what)),
+            (_, Value::Unknown(what)) => Err(what.undecided()),
             ("dyn", _) | ("string", Value::Text(_)) | ("int", Value::Int(_)) | ("bool", Value::Bool(_)) => {
                 Ok(same)
             }

@@ -98,7 +98,12 @@ impl<'s> Question<'s> {
         new: &'s Seen,
         step: Step,
     ) -> Result<Self, Undecided> {
-        world.tells_defaults = step == Step::Create;
+        // A status is what a client writes, too; where it has no defaults, stored objects keep theirs.
+        world.tells_defaults = match step {
+            Step::Create => true,
+            Step::Update => false,
+            Step::Status => old.typed.properties.get("status").is_some_and(has_defaults),
+        };
         world.keeps_wrong_types = step != Step::Create;
         world.guesses.are_allowed = true;
         let stored = root(&mut world, &old.typed)?;
@@ -325,12 +330,7 @@ fn judged(
     step: Step,
 ) -> Result<Vec<Change>, Undecided> {
     let pair = Pair { new: &new.typed, old: old.map(|old| &old.typed) };
-    let mut judge = Judge {
-        world,
-        changes: Vec::new(),
-        forgives: step == Step::Update,
-        looks_within: step != Step::Status,
-    };
+    let mut judge = Judge { world, changes: Vec::new(), forgives: step == Step::Update };
     if step != Step::Status {
         judge.whole(written, pair, &new.place)?;
         return Ok(judge.changes);
@@ -383,6 +383,11 @@ fn assume_rules(
         world.assumed.push(admitted);
     }
     left_out.extend(open.into_iter().map(|(undecided, _)| undecided.what));
+}
+
+fn has_defaults(schema: &Schema) -> bool {
+    let below = schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
+    schema.default.is_some() || below.into_iter().any(has_defaults)
 }
 
 /// Merges changes at the same path: the items of a list share theirs.

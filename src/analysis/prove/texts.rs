@@ -49,7 +49,7 @@ impl Evaluator<'_, '_, '_> {
     ) -> Result<Outcome, Undecided> {
         let (Value::Text(text), Value::Text(part)) = (text, part) else {
             return match part {
-                Value::Unknown(what) => Err(undecided(*what)),
+                Value::Unknown(what) => Err(what.undecided()),
                 _ => self.no_overload(text),
             };
         };

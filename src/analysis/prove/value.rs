@@ -57,9 +57,9 @@ pub(super) struct Why {
     may_fail: bool,
 }
 
-impl From<Why> for String {
-    fn from(why: Why) -> Self {
-        why.what.into()
+impl Why {
+    pub(super) fn undecided(self) -> Undecided {
+        undecided(self.what)
     }
 }
 
@@ -219,8 +219,15 @@ impl<'s> World<'s> {
     }
 
     fn item(&mut self, id: NodeId) -> Result<(Term, Value), Undecided> {
-        let present = self.node(id)?.present;
+        let node = self.node(id)?.clone();
+        let present = node.present;
         let value = self.value_of(id)?;
+        // Nulls that were allowed once may be stored.
+        let value = match self.terms.known_bool(node.null) {
+            Some(false) => value,
+            _ if node.schema.nullable => value,
+            _ => self.merged(node.null, Value::doubtful("nulls among items"), without_null(value, node.null)),
+        };
         if value.may_be_unreadable() {
             return Ok((present, Value::doubtful("list items that are timestamps")));
         }
@@ -300,7 +307,7 @@ impl<'s> World<'s> {
                 let (no_error, no) = self.truth_of(no)?;
                 (self.terms.ite(*condition, yes_error, no_error), self.terms.ite(*condition, yes, no))
             }
-            Value::Unknown(what) => return Err(undecided(*what)),
+            Value::Unknown(what) => return Err(what.undecided()),
             _ => (self.terms.bool(true), self.terms.bool(false)),
         })
     }

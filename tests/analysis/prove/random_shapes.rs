@@ -115,7 +115,14 @@ fn is_told(report: &Report, refusals: &[(String, String)]) -> bool {
         text.contains("some validation rules were not checked")
             || report.breaks.iter().any(|known| {
                 let (path, field) = (plain(path), plain(&known.field));
-                path == "<nil>" || field.is_empty() || path == field || path.starts_with(&format!("{field}."))
+                // What is wrong in a status is said of it as a whole, by name.
+                let named = field.strip_prefix("status.").map(|name| format!("\"{name}\""));
+                let is_named = path == "status" && named.is_some_and(|name| text.contains(&name));
+                path == "<nil>"
+                    || field.is_empty()
+                    || path == field
+                    || is_named
+                    || path.starts_with(&format!("{field}."))
             })
     })
 }
@@ -162,7 +169,11 @@ fn judge(dice: &mut Dice, objects: usize, tally: &mut Tally) {
         for _ in 0..objects {
             let object = thrown(dice, &old_root);
             let body = (step == Step::Status).then(|| thrown(dice, &old_root));
-            if [Some(&object), body.as_ref()].into_iter().flatten().any(|one| has_list_for_text(&old_root, one)) {
+            if [Some(&object), body.as_ref()]
+                .into_iter()
+                .flatten()
+                .any(|one| has_list_for_text(&old_root, one))
+            {
                 continue;
             }
             let Some(said) = refused(&old_crd, &new_crd, step, &object, body.as_ref()) else { continue };

@@ -242,7 +242,7 @@ pub(super) fn refused(
         let taken = written(old, Some(&stored), &body, true);
         let is_taken =
             taken.errors.is_empty() && taken.warnings.is_empty() && is_within(&body, &taken.object);
-        return is_taken.then(|| refusals(&written(new, Some(&read), &body, true)));
+        return is_taken.then(|| refusals(&written(new, Some(&read), &with_status(&read), true)));
     }
     let labelled = |object: &Value| {
         let mut object = object.clone();

@@ -292,7 +292,8 @@ pub(super) fn changed(dice: &mut Dice, old: &Value, depth: usize) -> Value {
         }
         8 if new["type"] == "array" => {
             let has_keys = new["items"]["properties"]["k"].is_object();
-            let kind = dice.pick(if has_keys { &["set", "atomic", "map", "map"] } else { &["set", "atomic"] });
+            let kind =
+                dice.pick(if has_keys { &["set", "atomic", "map", "map"] } else { &["set", "atomic"] });
             new["x-kubernetes-list-type"] = kind.into();
             if kind == "map" {
                 new["x-kubernetes-list-map-keys"] = json!(["k"]);
