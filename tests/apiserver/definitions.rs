@@ -185,3 +185,42 @@ async fn names_are_not_made_of_nothing() {
         "{answer:?}"
     );
 }
+
+#[tokio::test]
+async fn what_became_an_embedded_resource_loses_malformed_metadata_when_it_is_read() {
+    let server = Server::builder().build().await.unwrap();
+    let versions = |embedded: bool| {
+        let part = json!({
+            "type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-embedded-resource": embedded,
+        });
+        let mut version = version("v1", true, &json!({"part": part}));
+        version["schema"]["openAPIV3Schema"]["properties"]["status"] =
+            json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        version["subresources"] = json!({"status": {}});
+        json!([version])
+    };
+    harness::post(&server, DEFINITIONS, &definition("cats", "Cat", &versions(false))).await;
+    let cats = "/apis/example.com/v1/cats";
+    let part = json!({
+        "apiVersion": 5, "kind": "Pod",
+        "metadata": {"name": "a", "labels": {"a": 1, "b": "x"}, "unknown": 3, "annotations": {}},
+    });
+    let cat = json!({"apiVersion": "example.com/v1", "kind": "Cat", "metadata": {"name": "a"}, "spec": {"part": part}});
+    assert_eq!(harness::post(&server, cats, &cat).await.status, 201);
+    let path = format!("{DEFINITIONS}/cats.example.com");
+    let answer = harness::merge(&server, &path, &json!({"spec": {"versions": versions(true)}})).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    // As kube-apiserver 1.36.2 shows it.
+    let shown = json!({"kind": "Pod", "metadata": {"name": "a"}});
+    let mut read = harness::get(&server, &format!("{cats}/a")).await.body;
+    assert_eq!(read["spec"]["part"], shown);
+    assert_eq!(harness::get(&server, cats).await.body["items"][0]["spec"]["part"], shown);
+    read["status"] = json!({"mood": "good"});
+    let answer = harness::put(&server, &format!("{cats}/a/status"), &read).await;
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = harness::put(&server, &format!("{cats}/a"), &answer.body).await;
+    assert_eq!(
+        (answer.status, answer.body["details"]["causes"][0]["field"].as_str()),
+        (422, Some("spec.part.apiVersion"))
+    );
+}

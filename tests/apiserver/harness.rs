@@ -54,6 +54,10 @@ pub async fn post(server: &Server, path: &str, body: &Value) -> Answer {
     answer(send(server, "POST", path, "application/json", Some(body)).await).await
 }
 
+pub async fn put(server: &Server, path: &str, body: &Value) -> Answer {
+    answer(send(server, "PUT", path, "application/json", Some(body)).await).await
+}
+
 pub async fn merge(server: &Server, path: &str, body: &Value) -> Answer {
     answer(send(server, "PATCH", path, "application/merge-patch+json", Some(body)).await).await
 }

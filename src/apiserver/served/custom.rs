@@ -123,6 +123,9 @@ impl CustomVersion {
         }
         object::set_field(object, "apiVersion", Some(self.info.api_version().into()));
         self.prune(object);
+        if let Some(rules) = &self.rules {
+            rules.drop_malformed(object);
+        }
         Ok(())
     }
 

@@ -86,6 +86,8 @@ pub struct CrdVersion {
     preserve_unknown_fields: bool,
     scale: Option<ScalePaths>,
     schema: Arc<Schema>,
+    /// Whether objects may have others embedded, whose metadata is read.
+    embeds: bool,
     rules: RuleTree,
     /// The path of the schema in the definition.
     place: ExpressionId,
@@ -145,6 +147,7 @@ impl CrdVersion {
             kind: definition.names.kind.clone(),
             preserve_unknown_fields: definition.preserve_unknown_fields,
             scale: version.scale.clone(),
+            embeds: schema.embeds(),
             rules: RuleTree::compile(&schema, true),
             schema,
             place,
@@ -159,6 +162,7 @@ impl CrdVersion {
             kind: self.kind.clone(),
             preserve_unknown_fields: self.preserve_unknown_fields,
             scale: self.scale.clone(),
+            embeds: schema.embeds(),
             schema: Arc::new(schema),
             rules,
             place: self.place.clone(),
@@ -246,6 +250,15 @@ impl CrdVersion {
         malformed: Malformed,
     ) -> Result<Vec<String>, Box<FieldError>> {
         metadata::coerce(object, &self.schema, true, malformed, &Pace::default())
+    }
+
+    /// Drops what is malformed in the metadata of embedded resources: a server that reads an object from its store does so, since another
+    /// schema may have let it in.
+    pub fn drop_malformed(&self, object: &mut Value) {
+        if self.embeds {
+            // Nothing is refused.
+            let _ = metadata::coerce(object, &self.schema, false, Malformed::Drop, &Pace::default());
+        }
     }
 
     /// All three steps, until `deadline`. Returns the unknown fields, those of the metadata last.

@@ -295,6 +295,14 @@ impl Schema {
             || self.properties.values().any(Self::has_rules)
     }
 
+    /// Whether an object of the schema, which may be one itself, has others embedded.
+    pub(crate) fn embeds(&self) -> bool {
+        self.embedded_resource
+            || self.items.as_deref().is_some_and(Self::embeds)
+            || self.additional_schema().is_some_and(Self::embeds)
+            || self.properties.values().any(Self::embeds)
+    }
+
     /// The node's type as error messages print it; empty where none is given.
     #[must_use]
     pub fn type_text(&self) -> &str {

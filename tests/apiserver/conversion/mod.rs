@@ -8,7 +8,7 @@ mod versions;
 use admit_apiserver::Server;
 use serde_json::{Value, json};
 
-use crate::harness::{self, Answer, delete, get, merge, post, send};
+use crate::harness::{self, Answer, delete, get, merge, post, put, send};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -49,10 +49,6 @@ fn is_refused(answer: &Answer, version: &str, what: &str) {
     );
     assert_eq!((answer.status, answer.message()), (500, message.as_str()), "{what}");
     assert_eq!(answer.body.get("reason"), None, "{what}");
-}
-
-async fn put(server: &Server, path: &str, object: &Value) -> Answer {
-    harness::answer(send(server, "PUT", path, "application/json", Some(object)).await).await
 }
 
 async fn apply(server: &Server, path: &str, object: &Value) -> Answer {
