@@ -19,10 +19,21 @@ pub(crate) fn sort_members(value: &mut Value, number: fn(&mut Number)) {
     }
 }
 
+/// Returns a field of `metadata`. Unlike a JSON pointer, it allocates nothing.
+#[must_use]
+pub(crate) fn meta<'v>(object: &'v Value, field: &str) -> Option<&'v Value> {
+    object.get("metadata")?.get(field)
+}
+
+/// Like [`meta`], to be changed.
+pub(crate) fn known_meta_mut<'v>(object: &'v mut Value, field: &str) -> Option<&'v mut Value> {
+    object.get_mut("metadata")?.get_mut(field)
+}
+
 /// Returns a string field of `metadata`; empty if it is absent or not a string.
 #[must_use]
 pub(crate) fn meta_str<'v>(object: &'v Value, field: &str) -> &'v str {
-    object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or_default()
+    meta(object, field).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Returns the kind; empty if there is none.
@@ -58,24 +69,24 @@ pub(crate) fn is_terminating(object: &Value) -> bool {
 
 #[must_use]
 pub(crate) fn generation(object: &Value) -> i64 {
-    object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default()
+    meta(object, "generation").and_then(Value::as_i64).unwrap_or_default()
 }
 
 #[must_use]
 pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
-    let list = object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    let list = meta(object, "finalizers").and_then(Value::as_array);
     list.map(|list| list.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
 }
 
 /// Returns the string values of a map in `metadata`: `labels`, `annotations`.
 pub(crate) fn meta_map<'v>(object: &'v Value, field: &str) -> impl Iterator<Item = (&'v str, &'v str)> {
-    let map = object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_object);
+    let map = meta(object, field).and_then(Value::as_object);
     map.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
 }
 
 #[must_use]
 pub(crate) fn label<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
-    object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str)
+    meta(object, "labels").and_then(|labels| labels.get(key)).and_then(Value::as_str)
 }
 
 /// Returns `metadata`, created if it is absent or not an object, like `object` itself.
@@ -118,7 +129,7 @@ pub(crate) fn set_meta(object: &mut Value, field: &str, value: Option<Value>) {
 
 /// Copies a metadata field from `from` to `to`; removes it if it is absent.
 pub(crate) fn copy_meta(from: &Value, to: &mut Value, field: &str) {
-    let value = from.get("metadata").and_then(|meta| meta.get(field)).cloned();
+    let value = meta(from, field).cloned();
     set_meta(to, field, value);
 }
 

@@ -32,7 +32,7 @@ pub(crate) const MARK: &str = "admit.dev/from-file";
 
 /// Returns the path of the file that the object comes from, or None for a client's object.
 pub(crate) fn file_of(object: &Value) -> Option<&str> {
-    object.pointer("/metadata/annotations")?.get(MARK)?.as_str()
+    object::meta(object, "annotations")?.get(MARK)?.as_str()
 }
 
 /// Refuses client writes to objects that come from files, and client-set marks.

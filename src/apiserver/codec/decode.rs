@@ -233,7 +233,7 @@ fn canonical(
 /// An empty `managedFields` requests a reset, like one empty entry; only the latter survives decoding. (For custom
 /// resources the empty list is lost without effect.)
 fn keep_reset(value: &mut Value) {
-    if let Some(Value::Array(entries)) = value.pointer_mut("/metadata/managedFields")
+    if let Some(Value::Array(entries)) = object::known_meta_mut(value, "managedFields")
         && entries.is_empty()
     {
         entries.push(Value::Object(Map::new()));

@@ -19,6 +19,11 @@ pub(super) fn shown_as(call: &Call, query: &Query, accepted: &Accepted, object: 
 }
 
 pub(super) fn shown(call: &Call, query: &Query, accepted: &Accepted, answer: &Answer) -> Response {
+    if *accepted == Accepted::Json(Form::Whole)
+        && let Some(stored) = &answer.stored
+    {
+        return respond::json_text(answer.code, [stored.text(), b"\n"].concat());
+    }
     let form = presented(call, query, accepted, &answer.object);
     respond::document(answer.code, form.as_ref().unwrap_or(&answer.object), accepted)
 }

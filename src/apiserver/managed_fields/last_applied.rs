@@ -34,7 +34,9 @@ pub(super) fn renew(object: &mut Value, config: &Value) {
         return;
     }
     let mut config = config.clone();
-    if let Some(annotations) = config.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+    if let Some(annotations) =
+        object::known_meta_mut(&mut config, "annotations").and_then(Value::as_object_mut)
+    {
         annotations.shift_remove(ANNOTATION);
     }
     object::sort_members(&mut config, |_| {});
@@ -44,6 +46,6 @@ pub(super) fn renew(object: &mut Value, config: &Value) {
 }
 
 fn annotation(object: &Value) -> Option<&str> {
-    let annotations = object.pointer("/metadata/annotations")?;
+    let annotations = object::meta(object, "annotations")?;
     annotations.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
 }

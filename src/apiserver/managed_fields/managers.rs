@@ -6,6 +6,7 @@ use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::path::{CodecError, FieldSet, from_json, to_json};
+use crate::object;
 
 /// A manager of fields, and the operation by which it owns them. Ordered by name, then in the order of the members below.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,7 +133,7 @@ pub(super) fn weight(managers: &Managers) -> usize {
 /// Returns the raw list, if there is one.
 #[must_use]
 pub(super) fn entries(object: &Value) -> Option<&Vec<Value>> {
-    object.pointer("/metadata/managedFields").and_then(Value::as_array)
+    object::meta(object, "managedFields").and_then(Value::as_array)
 }
 
 /// Whether a client requests a reset of all entries: by an empty list, or by one empty entry.

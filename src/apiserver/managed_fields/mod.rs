@@ -137,7 +137,7 @@ impl Writer<'_> {
         config: &Value,
         force: bool,
     ) -> Result<Value, ApplyError> {
-        if config.pointer("/metadata/managedFields").is_some_and(|entries| !entries.is_null()) {
+        if object::meta(config, "managedFields").is_some_and(|entries| !entries.is_null()) {
             return Err(ApplyError::ManagedFields);
         }
         let applier = Manager::new(self.manager, Operation::Apply, self.api_version, self.subresource);

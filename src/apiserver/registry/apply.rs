@@ -173,7 +173,7 @@ fn own_scale(
     applied: Result<&Value, &ApplyError>,
 ) -> Result<(), Refusal> {
     const WHY: &str = "request to convert CR to an invalid group/version: autoscaling/v1";
-    let is_owned = scale.pointer("/metadata/managedFields").is_some();
+    let is_owned = object::meta(scale, "managedFields").is_some();
     let parts = |scale: &'_ Value| ["spec", "status"].map(|part| scale.get(part).cloned());
     match applied {
         Err(ApplyError::Kind(_)) => Ok(()),

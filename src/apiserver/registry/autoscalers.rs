@@ -274,7 +274,7 @@ fn is_of(name: &str, value: &Value) -> bool {
 
 /// Removes an annotation and returns its value.
 fn annotated(object: &mut Value, name: &str) -> Option<String> {
-    let annotations = object.pointer_mut("/metadata/annotations")?.as_object_mut()?;
+    let annotations = object::known_meta_mut(object, "annotations")?.as_object_mut()?;
     let text = annotations.shift_remove(name)?.as_str()?.to_owned();
     if annotations.is_empty() {
         object::set_meta(object, "annotations", None);

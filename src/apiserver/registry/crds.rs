@@ -18,18 +18,17 @@ use crate::managed_fields::schema::Schema;
 use crate::object;
 use crate::resources::{PrinterColumn, ResourceInfo, Scope, Subresource};
 use crate::served::{CustomKind, CustomVersion, ScalePaths, Served};
-use crate::store::{Expect, Kept, Stored};
+use crate::store::{Expect, Kept, Packed, Stored};
 
 const STORAGE_KEY: &str = "apiextensions.k8s.io/customresourcedefinitions";
 /// Verbs of custom resources, in the order in which discovery lists them.
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
 impl Registry {
-    /// Processes a write of a definition: establishes or ends it, and updates what is served.
-    pub(super) async fn after_write(&self, call: &Call, name: &str) {
-        // The unpacked values are at hand from the response, so a large object is not parsed again.
+    /// Processes a write of a definition: establishes or ends it, and updates what is served. Returns the object that was stored then.
+    pub(super) async fn after_write(&self, call: &Call, name: &str) -> Option<Kept> {
         let stored = self.store.kept(&call.key(name));
-        if stored.as_ref().is_some_and(|stored| concerns_collector(&stored.object.head())) {
+        if stored.as_ref().is_some_and(|stored| may_concern_collector(&stored.object)) {
             self.collector.poke();
         }
         self.admission.written(&call.info.storage_key);
@@ -37,12 +36,12 @@ impl Registry {
         self.settle_accounts(call, name).await;
         self.count_new_quota(call);
         self.settle_flows(call, name).await;
-        if call.info.storage_key != STORAGE_KEY {
-            return;
-        }
-        if let Some(definition) = stored {
+        if call.info.storage_key == STORAGE_KEY
+            && let Some(definition) = &stored
+        {
             self.settle_definition(call, name, definition.stored()).await;
         }
+        stored
     }
 
     /// Completes for every CRD what its last write left undone if the process or the client ended
@@ -231,9 +230,14 @@ impl Registry {
     }
 }
 
+fn may_concern_collector(stored: &Packed) -> bool {
+    // Unpacked values are at hand after most writes, so a large object is not parsed again.
+    stored.unpacked().map_or_else(|| concerns_collector(&stored.head()), |object| concerns_collector(&object))
+}
+
 /// Returns whether the garbage collector may have to process the object.
 fn concerns_collector(object: &Value) -> bool {
-    object::is_terminating(object) || object.pointer("/metadata/ownerReferences").is_some()
+    object::is_terminating(object) || object::meta(object, "ownerReferences").is_some()
 }
 
 fn definitions_row(served: &Served) -> Option<Arc<ResourceInfo>> {

@@ -7,7 +7,7 @@ use super::allotments::Allotment;
 use super::field_ownership::Ownership;
 use super::quotas::Charge;
 use super::written::{belongs_to_path, remade};
-use super::{Answer, Registry, kinds, storage_version};
+use super::{Answer, Registry, kinds, storage_version, stored_text};
 use crate::admission::Review;
 use crate::call::{Call, WriteOptions};
 use crate::kinds::{Habit, has};
@@ -141,7 +141,8 @@ impl Registry {
             if !given_version.is_empty() {
                 object::set_meta(&mut object, "resourceVersion", Some(given_version.into()));
             }
-            return Ok(Answer { code: 201, object: storage_version::arranged(&call.info, object).into() });
+            let object = storage_version::arranged(&call.info, object).into();
+            return Ok(Answer { code: 201, object, stored: None });
         }
         let form = self.stored_form(call, object).await?;
         let stored = match self.store.put(&key, Expect::Absent, form).await {
@@ -156,8 +157,10 @@ impl Registry {
         if let Some(allotment) = held.allotment {
             self.settle_allotment(allotment, &call.namespace, name).await;
         }
-        self.after_write(call, name).await;
-        Ok(Answer { code: 201, object: self.shown(call, stored.object).await? })
+        let kept = self.after_write(call, name).await;
+        let object = self.shown(call, stored.object).await?;
+        let stored = stored_text::seen(call, kept, &object);
+        Ok(Answer { code: 201, object, stored })
     }
 }
 

@@ -215,7 +215,7 @@ fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> i64 {
 
 /// Applies the grace period of a later DELETE, which can only shorten the remaining one.
 fn shortened(object: &mut Value, grace: i64) -> i64 {
-    let before = object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+    let before = object::meta(object, "deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
     if grace >= before {
         return before;
     }

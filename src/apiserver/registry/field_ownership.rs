@@ -391,7 +391,7 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
 /// Restores the managers' timestamps if nothing else changed.
 pub(super) fn keep_times(new: &mut Value, old: &Value) {
     fn entries(object: &Value) -> Option<&Vec<Value>> {
-        object.pointer("/metadata/managedFields").and_then(Value::as_array)
+        object::meta(object, "managedFields").and_then(Value::as_array)
     }
     let same = match (entries(old), entries(new)) {
         (Some(before), Some(after)) if before.len() == after.len() => {

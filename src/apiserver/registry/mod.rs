@@ -71,7 +71,7 @@ use crate::conversion::Counts;
 use crate::housekeeping::{self, Controllers};
 use crate::served::Served;
 use crate::status::Refusal;
-use crate::store::{Kept, Store, StoreError};
+use crate::store::{Kept, Packed, Store, StoreError};
 
 /// The response of a verb: the object or a Status, and the HTTP code.
 #[derive(Debug)]
@@ -79,11 +79,13 @@ pub(crate) struct Answer {
     pub code: u16,
     /// The object, shared with the store.
     pub object: Arc<Value>,
+    /// The object as the store holds it, where that is what the caller sees.
+    pub stored: Option<Arc<Packed>>,
 }
 
 impl Answer {
     fn ok(object: impl Into<Arc<Value>>) -> Self {
-        Self { code: 200, object: object.into() }
+        Self { code: 200, object: object.into(), stored: None }
     }
 }
 

@@ -212,7 +212,7 @@ const MAX_OBJECT: usize = 3 << 20;
 /// # Errors
 /// 413 for an object larger than a body can be.
 pub(super) fn bounded(object: &Value) -> Result<(), Refusal> {
-    let managers = object.pointer("/metadata/managedFields").map_or(0, text_len);
+    let managers = object::meta(object, "managedFields").map_or(0, text_len);
     if text_len(object).saturating_sub(managers) > MAX_OBJECT {
         return Err(Refusal::too_large(MAX_OBJECT));
     }

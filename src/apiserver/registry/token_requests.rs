@@ -56,7 +56,7 @@ impl Registry {
         let token = issuer
             .issue(&call.namespace, &bindings, &audiences, life)
             .map_err(|error| Refusal::internal(error.to_string()))?;
-        let managers = asked.pointer("/metadata/managedFields").cloned();
+        let managers = object::meta(&asked, "managedFields").cloned();
         let mut metadata = json!({
             "name": name, "namespace": call.namespace, "uid": object::uid(&account),
             "creationTimestamp": object::seconds(life.from)

@@ -10,7 +10,7 @@ use super::allotments::Allotment;
 use super::field_ownership::{self, Ownership};
 use super::updated_object::UpdatedObject;
 use super::written::{belongs_to_path, remade};
-use super::{Answer, Registry, kinds, reset_fields, storage_version};
+use super::{Answer, Registry, kinds, reset_fields, storage_version, stored_text};
 use crate::admission::Review;
 use crate::call::{Call, WriteOptions};
 use crate::conversion::version_of;
@@ -121,8 +121,9 @@ impl Registry {
                         self.settle_allotment(allotment, &call.namespace, name).await;
                     }
                     self.recount(call);
-                    self.after_write(call, name).await;
-                    return Ok(Answer::ok(answered(call, object)));
+                    let kept = self.after_write(call, name).await;
+                    let stored = stored_text::seen(call, kept, &object);
+                    return Ok(Answer { code: 200, object: answered(call, object), stored });
                 }
                 // Retried: if the client named a version, it is stale now and refused.
                 Err(StoreError::Conflict(_)) => {}
@@ -300,7 +301,7 @@ pub(super) fn carry_over(new: &mut Value, old: &Value) {
     if object::is_terminating(old) {
         object::copy_meta(old, new, "deletionTimestamp");
     }
-    if new.pointer("/metadata/deletionGracePeriodSeconds").is_none() {
+    if object::meta(new, "deletionGracePeriodSeconds").is_none() {
         object::copy_meta(old, new, "deletionGracePeriodSeconds");
     }
     if object::uid(new).is_empty() {
@@ -317,7 +318,7 @@ pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
     let counts = |name: &str| name != "metadata" && !(has_status && name == "status");
     // A Deployment's annotations are copied to its ReplicaSets.
     let annotations_count = call.info.builtin && call.info.plural == "deployments";
-    let annotated = |object: &Value| object.pointer("/metadata/annotations").cloned();
+    let annotated = |object: &Value| object::meta(object, "annotations").cloned();
     let same = same_members(call, new, old, counts) && !kinds::counts_emptied(call, new);
     let changed = !same || (annotations_count && annotated(new) != annotated(old));
     if changed {

@@ -45,7 +45,7 @@ pub(super) fn remade(call: &Call, before: &Value, changed: Mutated) -> Result<Va
 /// list counts as none.
 fn keep_readable_managers(call: &Call, before: &Value, made: &mut Value) {
     fn entries(object: &Value) -> Option<&Value> {
-        object.pointer("/metadata/managedFields")
+        object::meta(object, "managedFields")
     }
     if entries(made) == entries(before) {
         return;

@@ -166,6 +166,11 @@ impl Packed {
         kept.unwrap_or_else(|| Arc::new(self.made()))
     }
 
+    /// Returns the parsed object if it is in memory.
+    pub(crate) fn unpacked(&self) -> Option<Arc<Value>> {
+        self.kept().get()
+    }
+
     /// Like [`Self::values`], but kept in memory until the object is changed: for objects that the server itself reads again
     /// and again.
     #[must_use]

@@ -108,7 +108,7 @@ fn sorted<'v>(object: &'v Value, field: &str) -> Vec<(&'v str, &'v str)> {
 }
 
 fn owner_references(object: &Value) -> Causes {
-    let Some(Value::Array(owners)) = object.pointer("/metadata/ownerReferences") else {
+    let Some(Value::Array(owners)) = object::meta(object, "ownerReferences") else {
         return Causes::default();
     };
     let mut causes: Causes = owners.iter().flat_map(owner_reference).collect();
@@ -176,7 +176,7 @@ pub(crate) fn validate_update(object: &Value, old: &Value) -> Causes {
             causes.push(Cause::invalid(format!("metadata.{field}"), &value.into(), "field is immutable"));
         }
     }
-    let grace = |object: &Value| object.pointer("/metadata/deletionGracePeriodSeconds").cloned();
+    let grace = |object: &Value| object::meta(object, "deletionGracePeriodSeconds").cloned();
     if grace(object) != grace(old) {
         let value = grace(object).unwrap_or_default();
         causes.push(Cause::invalid("metadata.deletionGracePeriodSeconds", &value, "field is immutable"));
@@ -224,7 +224,7 @@ pub(crate) fn finalizer_warnings(info: &ResourceInfo, object: &Value, old: Optio
 
 /// Removes duplicate owner references; returns the warning about them.
 pub(crate) fn dedup_owners(object: &mut Value) -> Option<String> {
-    let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") else { return None };
+    let Some(Value::Array(owners)) = object::known_meta_mut(object, "ownerReferences") else { return None };
     let mut seen: IndexSet<Value> = IndexSet::with_capacity(owners.len());
     let mut repeated: IndexSet<String> = IndexSet::new();
     for owner in owners.drain(..) {

@@ -114,13 +114,16 @@ impl AdmissionPlugins {
     /// Returns whether the plugin of this name runs.
     #[must_use]
     pub fn is_enabled(&self, name: &str) -> bool {
-        run().any(|known| known == name)
-            && !self.disabled.contains(name)
-            && (!OFF_BY_DEFAULT.contains(&name) || self.enabled.contains(name))
+        run().any(|known| known == name) && self.is_chosen(name)
+    }
+
+    /// Returns whether a known plugin runs.
+    fn is_chosen(&self, name: &str) -> bool {
+        !self.disabled.contains(name) && (!OFF_BY_DEFAULT.contains(&name) || self.enabled.contains(name))
     }
 
     fn enabled(&self) -> impl Iterator<Item = &'static Link> {
-        CHAIN.iter().filter(|link| self.is_enabled(link.name()))
+        CHAIN.iter().filter(|link| self.is_chosen(link.name()))
     }
 
     /// Runs the mutating phase of each enabled plugin.

@@ -67,7 +67,7 @@ fn prepare_update(set: &mut Value, old: &Value) {
 }
 
 fn generation(set: &Value) -> Option<i64> {
-    set.pointer("/metadata/annotations")?.get(GENERATION)?.as_str()?.parse().ok()
+    object::meta(set, "annotations")?.get(GENERATION)?.as_str()?.parse().ok()
 }
 
 fn show_generation(set: &mut Value, generation: i64) {

@@ -60,7 +60,7 @@ const OF_STATUS: [&str; 2] =
 
 /// Makes these annotations of the older version those of the old object. The newer version has none of them.
 fn keep_annotations(autoscaler: &mut Value, kept: [&str; 2], old: Option<&Value>) {
-    let sent = autoscaler.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+    let sent = object::known_meta_mut(autoscaler, "annotations").and_then(Value::as_object_mut);
     let mut annotations = sent.map(std::mem::take).unwrap_or_default();
     for name in kept {
         annotations.shift_remove(name);
@@ -72,7 +72,7 @@ fn keep_annotations(autoscaler: &mut Value, kept: [&str; 2], old: Option<&Value>
 
 /// What the older version has in annotations, the newer one has in fields.
 fn drop_annotations(autoscaler: &mut Value) {
-    let Some(annotations) = autoscaler.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
+    let Some(annotations) = object::known_meta_mut(autoscaler, "annotations").and_then(Value::as_object_mut)
     else {
         return;
     };

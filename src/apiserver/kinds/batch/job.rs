@@ -56,7 +56,7 @@ const TEMPLATE_LABELS: &str = "/spec/template/metadata/labels";
 /// A Job without labels is read as one with those of its template. It is stored without: a write of what was read is
 /// then a change.
 const READING: Reading = Reading {
-    differs: |job| job.pointer("/metadata/labels").is_none() && job.pointer(TEMPLATE_LABELS).is_some(),
+    differs: |job| object::meta(job, "labels").is_none() && job.pointer(TEMPLATE_LABELS).is_some(),
     read: |job| {
         let labels = job.pointer(TEMPLATE_LABELS).cloned();
         object::set_meta(job, "labels", labels);

@@ -48,7 +48,7 @@ pub(super) fn warnings(pod: &Value) -> Vec<String> {
 
 /// Adds the label keys of affinity and topology spread terms to their selectors, with the values of the pod's labels.
 fn merge_label_keys(pod: &mut Value) {
-    let labels = pod.pointer("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
+    let labels = object::meta(pod, "labels").and_then(Value::as_object).cloned().unwrap_or_default();
     let Some(spec) = pod.get_mut("spec") else { return };
     let each = |list: Option<&mut Value>, part: &str, merge: &mut dyn FnMut(&mut Value)| {
         for item in list.and_then(Value::as_array_mut).into_iter().flatten() {
@@ -97,7 +97,7 @@ struct Profile {
 
 /// Returns the containers that have an annotation and no field, as JSON pointers.
 fn profiles(pod: &Value) -> Vec<(String, Profile)> {
-    let annotations = pod.pointer("/metadata/annotations").and_then(Value::as_object);
+    let annotations = object::meta(pod, "annotations").and_then(Value::as_object);
     let (Some(annotations), false) = (annotations, pod.pointer("/spec/os/name") == Some(&"windows".into()))
     else {
         return Vec::new();

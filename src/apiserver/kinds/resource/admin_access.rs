@@ -5,6 +5,7 @@ use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
 use crate::kinds::field::Field;
+use crate::object;
 
 const LABEL: &str = "resource.kubernetes.io/admin-access";
 
@@ -28,7 +29,7 @@ pub(super) fn granted(claim: &Value, old: &Value, namespace: Option<&Value>, err
 
 /// Reports the first `owner` with admin access if the namespace has no label.
 fn labelled(owner: Option<&Field<'_>>, namespace: Option<&Value>, errors: &mut FieldErrors) {
-    let label = namespace.and_then(|namespace| namespace.pointer("/metadata/labels")?.get(LABEL)?.as_str());
+    let label = namespace.and_then(|namespace| object::meta(namespace, "labels")?.get(LABEL)?.as_str());
     if let Some(owner) = owner.filter(|_| label != Some("true")) {
         let why =
             format!("admin access to devices requires the `{LABEL}: true` label on the containing namespace");

@@ -17,7 +17,7 @@ pub(super) enum Reconciled {
 }
 
 pub(super) fn reconciled(live: &Value, expected: &Value) -> Reconciled {
-    let annotations = live.pointer("/metadata/annotations");
+    let annotations = object::meta(live, "annotations");
     if annotations.and_then(|all| all.get(UPDATED)).and_then(Value::as_str) == Some("false") {
         return Reconciled::Kept;
     }

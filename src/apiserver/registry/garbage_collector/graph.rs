@@ -185,7 +185,7 @@ impl Registry {
 }
 
 fn node(call: Call, object: &Value) -> Node {
-    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let owners = object::meta(object, "ownerReferences").and_then(Value::as_array);
     let text = |reference: &Value, name: &str| reference[name].as_str().unwrap_or_default().to_owned();
     let owner = |reference: &Value| Owner {
         api_version: text(reference, "apiVersion"),

@@ -196,7 +196,7 @@ impl Registry {
         let owners: HashSet<&str> = owners.iter().copied().collect();
         let gone = |reference: &Value| reference["uid"].as_str().is_some_and(|uid| owners.contains(uid));
         self.amend(&dependent.call, &dependent.name, |object| {
-            if let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") {
+            if let Some(Value::Array(owners)) = object::known_meta_mut(object, "ownerReferences") {
                 owners.retain(|reference| !gone(reference));
                 if owners.is_empty() {
                     object::set_meta(object, "ownerReferences", None);
@@ -209,7 +209,7 @@ impl Registry {
     /// Stops it from blocking the deletion of its owners.
     async fn unblock(&self, dependent: &Node) -> Result<(), Refusal> {
         self.amend(&dependent.call, &dependent.name, |object| {
-            let owners = object.pointer_mut("/metadata/ownerReferences").and_then(Value::as_array_mut);
+            let owners = object::known_meta_mut(object, "ownerReferences").and_then(Value::as_array_mut);
             for reference in owners.into_iter().flatten() {
                 object::set_field(reference, "blockOwnerDeletion", Some(json!(false)));
             }

@@ -333,7 +333,7 @@ pub(super) fn may_read_otherwise(info: &ResourceInfo) -> bool {
 
 /// Returns whether a terminating object has nothing left to wait for.
 pub(super) fn is_finished(info: &ResourceInfo, object: &Value) -> bool {
-    let grace = object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+    let grace = object::meta(object, "deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
     object::is_terminating(object)
         && object::finalizers(object).is_empty()
         && grace == 0

@@ -114,7 +114,7 @@ fn is_charged(pod: &Value, now: Timestamp) -> bool {
     if matches!(text(pod, "/status/phase"), "Failed" | "Succeeded") {
         return false;
     }
-    let grace = pod.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64);
+    let grace = object::meta(pod, "deletionGracePeriodSeconds").and_then(Value::as_i64);
     let deleted = object::meta_str(pod, "deletionTimestamp").parse::<Timestamp>().ok();
     !deleted.zip(grace).is_some_and(|(deleted, grace)| {
         now > deleted.saturating_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX)

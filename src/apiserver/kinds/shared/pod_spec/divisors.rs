@@ -10,7 +10,7 @@ use crate::object;
 /// Sets missing divisors in all pod specifications of the object.
 pub(crate) fn write_divisors(object: &mut Value) {
     for place in super::SPECS {
-        let Some(spec) = object.pointer_mut(place) else { continue };
+        let Some(spec) = super::at_mut(object, place) else { continue };
         for list in super::LISTS {
             for container in each(spec, list) {
                 each(container, "env")

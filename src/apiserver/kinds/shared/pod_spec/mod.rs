@@ -35,6 +35,7 @@ use std::collections::HashSet;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::labels;
 use admit_apimachinery::names::NameRule;
+use serde_json::Value;
 
 pub(crate) use container::image_is_trimmed;
 pub(crate) use divisors::write_divisors;
@@ -46,8 +47,20 @@ use super::label_selector;
 use crate::kinds::field::Field;
 
 /// Where kinds hold specifications of pods.
-const SPECS: [&str; 4] =
-    ["/spec", "/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/template/spec"];
+const SPECS: [&[&str]; 4] = [
+    &["spec"],
+    &["spec", "template", "spec"],
+    &["spec", "jobTemplate", "spec", "template", "spec"],
+    &["template", "spec"],
+];
+
+fn at<'v>(object: &'v Value, path: &[&str]) -> Option<&'v Value> {
+    path.iter().try_fold(object, |value, field| value.get(field))
+}
+
+fn at_mut<'v>(object: &'v mut Value, path: &[&str]) -> Option<&'v mut Value> {
+    path.iter().try_fold(object, |value, field| value.get_mut(field))
+}
 
 /// The lists of containers, in the order in which they are looked at.
 const LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::SPECS;
+use super::{SPECS, at, at_mut};
 use crate::object;
 
 /// The sources of projected volumes that are off.
@@ -12,8 +12,8 @@ const PROJECTIONS: [&str; 2] = ["clusterTrustBundle", "podCertificate"];
 /// Removes such fields from all pod specifications of the object.
 pub(crate) fn drop_switched_off(object: &mut Value, old: Option<&Value>) {
     for place in SPECS {
-        let before = old.and_then(|old| old.pointer(place)).unwrap_or(&Value::Null);
-        let Some(spec) = object.pointer_mut(place).filter(|spec| spec.is_object()) else { continue };
+        let before = old.and_then(|old| at(old, place)).unwrap_or(&Value::Null);
+        let Some(spec) = at_mut(object, place).filter(|spec| spec.is_object()) else { continue };
         if before.get("schedulingGroup").is_none_or(Value::is_null) {
             object::set_field(spec, "schedulingGroup", None);
         }
