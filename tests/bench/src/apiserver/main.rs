@@ -27,7 +27,7 @@ use server::{Kind, Server};
 pub(crate) type Trouble = Box<dyn std::error::Error + Send + Sync>;
 
 const USAGE: &str = "\
-usage: bench-apiserver [--seconds N] [--rounds N] [--only PART,…] [--before PROGRAM] [--assets FOLDER] [-o json]
+usage: bench-apiserver [--seconds N] [--turns N] [--rounds N] [--only PART,…] [--before PROGRAM] [--assets FOLDER] [-o json]
        bench-apiserver serve FOLDER ADDRESS
 parts: starting load namespaces memory watchers kills";
 
@@ -40,6 +40,8 @@ struct Plan {
     parts: Vec<String>,
     /// The time of each load.
     length: Duration,
+    /// How many times the servers take turns at the loads.
+    turns: usize,
     /// The number of kills.
     rounds: usize,
     servers: Vec<(&'static str, Kind)>,
@@ -71,6 +73,7 @@ fn plan(arguments: &[&str]) -> Option<Plan> {
     let mut plan = Plan {
         parts: PARTS.map(str::to_owned).to_vec(),
         length: Duration::from_secs(5),
+        turns: 3,
         rounds: 200,
         servers: vec![("ours", Kind::Library(env::current_exe().ok()?))],
         as_json: false,
@@ -78,6 +81,7 @@ fn plan(arguments: &[&str]) -> Option<Plan> {
     for pair in arguments.chunks(2) {
         match pair {
             ["--seconds", text] => plan.length = Duration::from_secs(text.parse().ok().filter(|n| *n > 0)?),
+            ["--turns", text] => plan.turns = text.parse().ok().filter(|n| *n > 0)?,
             ["--rounds", text] => plan.rounds = text.parse().ok()?,
             ["--only", text] => plan.parts = text.split(',').map(str::to_owned).collect(),
             ["--before", path] => plan.servers.push(("before", Kind::Library(PathBuf::from(path)))),
@@ -99,7 +103,9 @@ fn measured(plan: &Plan) -> Result<ExitCode, Trouble> {
 async fn all(plan: &Plan) -> Result<Report, Trouble> {
     let mut report = Report::default();
     for part in &plan.parts {
-        for (who, kind) in &plan.servers {
+        // Rates depend on what else the machine does at that moment, which no single turn shows.
+        let turns = if part == "load" { plan.turns } else { 1 };
+        for (who, kind) in plan.servers.iter().cycle().take(turns.saturating_mul(plan.servers.len())) {
             writeln!(io::stderr(), "{part} of {who}")?;
             // A new server for each part, so that memory of one does not count for the next.
             match part.as_str() {

@@ -22,13 +22,17 @@ struct Figure {
     name: &'static str,
     unit: &'static str,
     bar: Bar,
-    /// The values by measured server.
-    values: Vec<(&'static str, f64)>,
+    /// By measured server, the values of its turns.
+    values: Vec<(&'static str, Vec<f64>)>,
 }
 
 impl Figure {
     fn of(&self, who: &str) -> Option<f64> {
-        self.values.iter().find(|(name, _)| *name == who).map(|(_, value)| *value)
+        self.values.iter().find(|(name, _)| *name == who).map(|(_, turns)| median(turns))
+    }
+
+    fn medians(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        self.values.iter().map(|(who, turns)| (*who, median(turns)))
     }
 
     /// Returns whether ours meets the bound; None if that cannot be decided.
@@ -62,9 +66,12 @@ impl Report {
         bar: Bar,
         value: f64,
     ) {
-        match self.0.iter_mut().find(|figure| figure.name == name) {
-            Some(figure) => figure.values.push((who, value)),
-            None => self.0.push(Figure { name, unit, bar, values: vec![(who, value)] }),
+        let Some(figure) = self.0.iter_mut().find(|figure| figure.name == name) else {
+            return self.0.push(Figure { name, unit, bar, values: vec![(who, vec![value])] });
+        };
+        match figure.values.iter_mut().find(|(known, _)| *known == who) {
+            Some((_, turns)) => turns.push(value),
+            None => figure.values.push((who, vec![value])),
         }
     }
 
@@ -81,9 +88,9 @@ impl Report {
             return Ok(());
         }
         for figure in &self.0 {
-            let values = figure.values.iter().map(|(who, value)| format!("{who} {}", rounded(*value)));
+            let values = figure.medians().map(|(who, value)| format!("{who} {}", rounded(value)));
             let ours = figure.of("ours");
-            let others = figure.values.iter().filter(|(who, _)| *who != "ours");
+            let others = figure.medians().filter(|(who, _)| *who != "ours");
             let ratios = others.filter_map(|(who, value)| Some(format!("{:.2} × {who}", ours? / value)));
             let told: Vec<String> = values.chain(ratios).collect();
             let verdict = match figure.holds() {
@@ -101,8 +108,15 @@ impl Report {
 
 fn row(figure: &Figure) -> Value {
     let values: serde_json::Map<String, Value> =
-        figure.values.iter().map(|(who, value)| ((*who).to_owned(), json!(value))).collect();
+        figure.medians().map(|(who, value)| (who.to_owned(), json!(value))).collect();
     json!({"name": figure.name, "unit": figure.unit, "bar": figure.bar(), "values": values, "held": figure.holds()})
+}
+
+/// The value in the middle; of an even number of values, the lower one there.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or_default()
 }
 
 fn rounded(value: f64) -> String {
