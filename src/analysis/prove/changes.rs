@@ -11,6 +11,7 @@ use super::Undecided;
 use super::document::{Form, NodeId, World};
 use super::term::{Sort, Term};
 use super::told::Told;
+use super::value::NULLS;
 use super::view::{UNDECLARED, is_open};
 
 /// A keyword or rule of the new definition that may newly reject objects.
@@ -253,7 +254,7 @@ impl Judge<'_, '_> {
         }
         let is_null = self.world.terms.and(&[node.present, node.null]);
         if !place.pair.new.nullable {
-            self.guess(place, "nullable", is_null, "nulls among items".to_owned());
+            self.guess(place, "nullable", is_null, NULLS.to_owned());
         }
         let members = &place.pair.new.checks.enumeration;
         if members.iter().next().is_some() && !members.iter().any(Value::is_null) {
@@ -275,7 +276,9 @@ impl Judge<'_, '_> {
     /// A server takes any default for a field that may be a number or a string.
     fn odd_default(&mut self, place: &Place<'_>, here: Term) {
         let (new, old) = (place.pair.new, place.pair.old);
-        let Some(default) = &new.default else { return };
+        let Some(default) = new.default.as_ref().filter(|value| value.is_object() || value.is_array()) else {
+            return;
+        };
         if old.is_none_or(|old| old.default != new.default) && has_odd_value(new, default) {
             let why = "a default that is neither a number nor a string".to_owned();
             self.guess(place, "default", here, why);

@@ -5,7 +5,7 @@ use admit_policy::schema::Schema;
 use super::document::{Form, Node, NodeId, Origin, World};
 use super::readings::Address;
 use super::term::Term;
-use super::value::{Kind, List, Map, Value, without_null};
+use super::value::{Kind, List, Map, NULLS, Value, without_null};
 use super::view::{View, is_open};
 use super::{Undecided, undecided};
 
@@ -259,12 +259,25 @@ impl World<'_> {
         };
         let mut parts = Vec::new();
         for child in below {
-            self.force(child)?;
+            if matches!(self.force(child)?, Form::Text(_)) {
+                self.value_of_its_type(child)?.doubt().map_or(Ok(()), |why| Err(why.undecided()))?;
+            }
+            self.refuse_nulls(id, child)?;
             let (here, wrong) = (self.node(child)?.here, self.wrong_type(child));
             parts.push(self.terms.and(&[here, wrong]));
             parts.push(self.wrong_below(child)?);
         }
         Ok(self.terms.or(&parts))
+    }
+
+    /// Leaves open whether an item is null that may be none.
+    fn refuse_nulls(&self, above: NodeId, item: NodeId) -> Result<(), Undecided> {
+        let node = self.node(item)?;
+        let is_item = !matches!(self.node(above)?.form, Some(Form::Object(_)));
+        if is_item && !node.schema.nullable && self.terms.known_bool(node.null) != Some(false) {
+            return Err(undecided(NULLS));
+        }
+        Ok(())
     }
 
     /// Reports whether all descendants have the declared types if the source object's had them.
@@ -290,7 +303,9 @@ impl World<'_> {
 /// Reports whether all values valid for one schema have the types that another one declares.
 fn are_typed_alike(old: &Schema, new: &Schema) -> bool {
     let has_type = new.int_or_string || new.schema_type.is_some();
-    if !has_type || old.int_or_string != new.int_or_string || old.schema_type != new.schema_type {
+    let is_read_alike = old.checks.format == new.checks.format && (new.nullable || !old.nullable);
+    let is_alike = old.int_or_string == new.int_or_string && old.schema_type == new.schema_type;
+    if !has_type || !is_alike || !is_read_alike {
         return !has_type;
     }
     let below = |new: Option<&Schema>, old: Option<&Schema>, is_open: bool| match (new, old) {

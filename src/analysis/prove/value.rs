@@ -9,6 +9,9 @@ use super::term::Term;
 use super::view::{UNDECLARED, View};
 use super::{Undecided, undecided};
 
+/// What is said of nulls that were allowed once.
+pub(super) const NULLS: &str = "nulls among items";
+
 /// The result of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Outcome {
@@ -226,7 +229,7 @@ impl<'s> World<'s> {
         let value = match self.terms.known_bool(node.null) {
             Some(false) => value,
             _ if node.schema.nullable => value,
-            _ => self.merged(node.null, Value::doubtful("nulls among items"), without_null(value, node.null)),
+            _ => self.merged(node.null, Value::doubtful(NULLS), without_null(value, node.null)),
         };
         if value.may_be_unreadable() {
             return Ok((present, Value::doubtful("list items that are timestamps")));
