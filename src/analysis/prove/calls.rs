@@ -349,26 +349,3 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
         }
     }
 }
-
-/// Reports whether a function returns a boolean for all arguments.
-pub(super) fn is_truth(function: &str) -> bool {
-    matches!(
-        function,
-        "_==_"
-            | "_!=_"
-            | "_<_"
-            | "_<=_"
-            | "_>_"
-            | "_>=_"
-            | "@in"
-            | "_in_"
-            | "!_"
-            | "_&&_"
-            | "_||_"
-            | "matches"
-            | "startsWith"
-            | "endsWith"
-            | "contains"
-            | "hasValue"
-    )
-}

@@ -7,9 +7,9 @@ use std::rc::Rc;
 use admit_cel::syntax::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
 use admit_cel::{escape_property, is_identifier};
 
-use super::calls::is_truth;
 use super::document::{Form, NodeId, World};
 use super::term::Term;
+use super::truth::is_truth;
 use super::value::{Map, Outcome, Value, without_null};
 use super::view::{View, is_open};
 use super::{Undecided, undecided};

@@ -26,7 +26,7 @@
 //! | `instants`, `zones` | accessors of timestamps and durations |
 //! | `networks`, `parser`, `parsing` | addresses, networks and URLs parsed from strings |
 //! | `derived`, `found` | strings derived from strings, and searches in strings |
-//! | `guess`, `guesses` | boolean subexpressions that cannot be translated |
+//! | `guess`, `guesses`, `truth` | boolean subexpressions that cannot be translated |
 //! | `whole`, `builtin` | what every object has; schemas of built-in kinds |
 //! | `stable` | immutable fields, some of them conditionally |
 //! | `subject`, `subjects` | the kind of the objects, which objects are valid, and the kinds that a policy matches |
@@ -96,6 +96,7 @@ mod subjects;
 mod term;
 mod texts;
 mod told;
+mod truth;
 mod upgrade;
 mod value;
 mod view;
