@@ -254,6 +254,29 @@ impl CrdVersion {
 
     /// Drops what is malformed in the metadata of embedded resources: a server that reads an object from its store does so, since another
     /// schema may have let it in.
+    ///
+    /// ```
+    /// use admit_policy::crd::CompiledCrd;
+    /// use serde_json::json;
+    ///
+    /// let embedded = json!({
+    ///     "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true,
+    /// });
+    /// let crd = CompiledCrd::compile(&json!({
+    ///     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+    ///     "metadata": {"name": "cats.example.com"},
+    ///     "spec": {
+    ///         "group": "example.com", "scope": "Namespaced",
+    ///         "names": {"plural": "cats", "singular": "cat", "kind": "Cat"},
+    ///         "versions": [{"name": "v1", "served": true, "storage": true,
+    ///             "schema": {"openAPIV3Schema": {"type": "object", "properties": {"kitten": embedded}}}}],
+    ///     },
+    /// }))
+    /// .unwrap();
+    /// let mut cat = json!({"kitten": {"kind": 5, "metadata": {"name": "tom", "labels": {"age": 1}}}});
+    /// crd.version("v1").unwrap().drop_malformed(&mut cat);
+    /// assert_eq!(cat, json!({"kitten": {"metadata": {"name": "tom"}}}));
+    /// ```
     pub fn drop_malformed(&self, object: &mut Value) {
         if self.embeds {
             // Nothing is refused.
