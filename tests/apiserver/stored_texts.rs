@@ -7,7 +7,7 @@ use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::harness::{delete, merge, post};
+use crate::harness::{delete, merge, post, send};
 
 const NAMESPACED: &str = "/api/v1/namespaces/default";
 
@@ -56,6 +56,47 @@ async fn one_object_is_the_same_from_its_text() {
         other.starts_with("{\"kind\":\"HorizontalPodAutoscaler\",\"apiVersion\":\"autoscaling/v1\""),
         "{other}"
     );
+}
+
+#[tokio::test]
+async fn writes_are_answered_with_what_is_read_then() {
+    let server = Server::builder().build().await.unwrap();
+    let at = format!("{NAMESPACED}/replicationcontrollers");
+    let one = format!("{at}/one");
+    let template =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i:1"}]}});
+    let mut object = json!({
+        "apiVersion": "v1", "kind": "ReplicationController",
+        "metadata": {"name": "one", "annotations": {"e": "\u{e9}\"\\\u{1}"}},
+        "spec": {"replicas": 1, "selector": {"a": "b"}, "template": template},
+    });
+    let written = async |method: &str, path: &str, kind: &str, body: &Value| {
+        let answer = send(&server, method, path, kind, Some(body)).await;
+        assert!(answer.status().is_success(), "{method} {path}");
+        let answer = answer.into_body().collect().await.unwrap().to_bytes();
+        String::from_utf8(answer.to_vec()).unwrap()
+    };
+    let json = "application/json";
+    assert_eq!(written("POST", &at, json, &object).await, text(&server, &one).await);
+    object["spec"]["replicas"] = json!(2);
+    assert_eq!(written("PUT", &one, json, &object).await, text(&server, &one).await);
+    let status = format!("{one}/status");
+    object["status"] = json!({"replicas": 1});
+    assert_eq!(written("PUT", &status, json, &object).await, text(&server, &one).await);
+    let (merge, apply) = ("application/merge-patch+json", "application/apply-patch+yaml");
+    let labels = json!({"metadata": {"labels": {"l": "1"}}});
+    assert_eq!(written("PATCH", &one, merge, &labels).await, text(&server, &one).await);
+    let applied = json!({"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "one", "labels": {"m": "2"}}});
+    let path = format!("{one}?fieldManager=tester");
+    assert_eq!(written("PATCH", &path, apply, &applied).await, text(&server, &one).await);
+    // Of its scale, and without a write, another document is shown than the stored one.
+    let scale = written("PATCH", &format!("{one}/scale"), merge, &json!({"spec": {"replicas": 3}})).await;
+    assert!(scale.starts_with("{\"kind\":\"Scale\",\"apiVersion\":\"autoscaling/v1\""), "{scale}");
+    let before = text(&server, &one).await;
+    let tried =
+        written("PATCH", &format!("{one}?dryRun=All"), merge, &json!({"spec": {"replicas": 4}})).await;
+    assert!(tried.contains("\"replicas\":4"), "{tried}");
+    assert_eq!(text(&server, &one).await, before);
 }
 
 #[tokio::test]
