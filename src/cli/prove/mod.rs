@@ -382,8 +382,14 @@ fn paired<'d>(left: &'d [Document], right: Option<&'d [Document]>) -> Result<Vec
         match named.or(alone) {
             Some(other) => pairs.push((document, Some(other))),
             None => {
-                let name = name(&document.value);
-                return Err(Fault::usage(format!("B has nothing to compare `{name}` of A with")));
+                let (at, kind) = (document.here(), pointer::text(&document.value, "/kind"));
+                return Err(Fault::usage(format!(
+                    "{}:{}:{}: the other side has no {kind} to compare `{}` with: name files that hold it",
+                    document.file,
+                    at.line,
+                    at.column,
+                    name(&document.value)
+                )));
             }
         }
     }
