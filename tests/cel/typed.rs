@@ -262,3 +262,49 @@ fn objects_in_declared_lists_do_not_compare_with_null() {
         assert_eq!(outcome(text), expected, "{text}");
     }
 }
+
+/// An optional from which a variable or a selection starts holds plain JSON, as cel-go unwraps it to Go's own values; one that a call
+/// returns does not. Read off kube-apiserver v1.36.2.
+#[test]
+fn optionals_that_are_variables_lose_declared_types() {
+    let this = json!({"when": "2024-01-01T00:00:00Z", "my-field": 1, "set": ["a", "b"], "atomic": ["x"],
+        "inner": {"deep": {"x": 1}}, "text": null});
+    let old = json!({"when": "2024-01-01T00:00:00Z", "my-field": 1, "set": ["b", "a"], "atomic": ["x"],
+        "inner": {"deep": {"x": 1, "undeclared": 1}}, "text": null});
+    let outcome = |text: &str| match eval(text, &this, &old) {
+        Ok(value) => value.to_string(),
+        Err(error) => error,
+    };
+    for (text, expected) in [
+        ("[optional.of(self.atomic)].all(o, o.value() == self.atomic)", "true"),
+        ("[optional.of(oldSelf.set)].all(o, self.set == o.value())", "true"),
+        ("[optional.of(oldSelf.set)].all(o, o.value() == self.set)", "false"),
+        ("[optional.of(self)].all(o, dyn(o.value().when) == '2024-01-01T00:00:00Z')", "true"),
+        ("[optional.of(self.when)].all(o, o.value() == self.when)", "true"),
+        ("optional.of(self).?when.value() == self.when", "false"),
+        ("optional.of(self).value().when == self.when", "true"),
+        ("[optional.of(self)].all(o, has(o.value().my__dash__field))", "false"),
+        ("[optional.of(self)].all(o, has(o.value().text)) && !has(self.text)", "true"),
+        ("[optional.of(self.inner)].all(o, self.inner == o.value() && o.value() == self.inner)", "true"),
+        ("[optional.of(oldSelf.inner)].all(o, oldSelf.inner == o.value())", "no such overload"),
+        ("[optional.of(self)].all(o, o == optional.of(self))", "false"),
+    ] {
+        assert_eq!(outcome(text), expected, "{text}");
+    }
+}
+
+/// Computed lists and maps take parts that cannot be compared for equal.
+#[test]
+fn computed_lists_pass_over_parts_that_do_not_compare() {
+    let this = json!({"atomic": ["x"], "inner": {"deep": {"x": 1}}});
+    assert_true(
+        &this,
+        &json!({}),
+        &[
+            "[dyn(self.atomic)] == [dyn(1)]",
+            "!([dyn(1)] == [dyn(self.atomic)])",
+            "!([dyn(self.atomic), dyn(1)] == [dyn(1), dyn(2)])",
+            "{'a': dyn(self.inner)} == {'a': dyn(1)}",
+        ],
+    );
+}

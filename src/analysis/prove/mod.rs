@@ -39,7 +39,7 @@
 //! | `agree` | whether terms and engine agree on concrete objects |
 //! | `question` | the claims |
 //! | `query`, `script` | the queries, one after another |
-//! | `changes`, `refusals`, `few`, `many`, `alone`, `upgrade`, `written` | what a new version of a definition newly rejects |
+//! | `pair`, `changes`, `refusals`, `few`, `many`, `alone`, `upgrade`, `written` | what a new version of a definition newly rejects |
 
 mod agree;
 mod alone;
@@ -72,6 +72,7 @@ mod named;
 mod needed;
 mod networks;
 mod numbers;
+mod pair;
 mod parser;
 mod parsing;
 mod placed;

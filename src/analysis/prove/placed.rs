@@ -4,16 +4,17 @@ use std::rc::Rc;
 
 use admit_cel::syntax::Ast;
 use admit_policy::crd::rules::{RuleEnv, decl_type};
-use admit_policy::schema::{ListType, Rule, Schema};
+use admit_policy::schema::{ListType, Rule, Schema, SchemaType};
 
-use super::changes::{Pair, are_keyed_alike, joined, stripped};
+use super::changes::joined;
 use super::document::{Form, NodeId, Origin, World};
 use super::eval::{Evaluator, Scope};
 use super::fields;
+use super::pair::{Pair, are_keyed_alike, stripped};
 use super::term::Term;
 use super::told::Told;
 use super::value::{Value, without_null};
-use super::view::UNDECLARED;
+use super::view::{UNDECLARED, means_less_untyped};
 use super::{Undecided, undecided};
 
 /// The new and the old object of a request.
@@ -314,6 +315,12 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             let forgives = self.asked.before.is_some_and(|before| before.forgives);
             place_of.is_forgiven = forgives && place.is_seen && !place_of.looks_back;
             let is_optional = rule.optional_old_self == Some(true);
+            if is_optional && place_of.looks_back && reads_plain_otherwise(checked.ast(), place) {
+                let untyped = "`oldSelf` without its declared types, as `optionalOldSelf` has it";
+                self.undecided
+                    .push((undecided(untyped).of(side, &place_of.document), Some((place_of, here))));
+                continue;
+            }
             match self.rule(place, checked.ast(), &place_of, is_optional) {
                 Ok(Some(verdict)) => self.verdicts.push(verdict),
                 Ok(None) => {}
@@ -399,6 +406,19 @@ fn below<'r>(
 fn reads_the_same(ast: &Ast, before: &Schema, schema: &Schema) -> bool {
     let Some(names) = fields::read_by(ast, [before, schema]) else { return false };
     fields::of_these(&stripped(before), &names) == fields::of_these(&stripped(schema), &names)
+}
+
+/// Reports whether it matters to a rule that its optional `oldSelf` is plain JSON, as a server has it, where values are read through
+/// their declared types here.
+fn reads_plain_otherwise(ast: &Ast, place: &Place<'_>) -> bool {
+    if !matches!(place.schema.schema_type, Some(SchemaType::Object | SchemaType::Array)) {
+        return false;
+    }
+    match fields::read_by(ast, [place.schema, place.schema]) {
+        Some(names) => means_less_untyped(&fields::of_these(place.schema, &names)),
+        // The metadata of a whole object has fields that are not declared.
+        None => place.is_root || means_less_untyped(place.schema),
+    }
 }
 
 /// Reports whether two rules reject the same values.

@@ -6,10 +6,11 @@ use std::fmt::Write as _;
 use admit_policy::crd::CompiledCrd;
 use admit_policy::schema::Schema;
 
-use super::changes::{Change, Judge, Pair, stripped};
+use super::changes::{Change, Judge};
 use super::document::{NodeId, Origin, World};
 use super::model::{self, Model, Sat};
 use super::needed::Needed;
+use super::pair::{Pair, stripped};
 use super::placed::{Asked, Before, Objects};
 use super::roots::{DEPTH, root};
 use super::shrink::Request;

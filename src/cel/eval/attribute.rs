@@ -3,11 +3,14 @@
 //! Once a link is optional, or the operand is one, all later links are too: an absent value ends the chain with an empty optional, and
 //! the final value is wrapped again. Evaluating a link costs one; an absent optional link is free, and so is the operand of a presence
 //! test.
+//!
+//! An optional from which an attribute starts, be it alone, is unwrapped and wrapped again as cel-go does: what it holds of a document
+//! is plain JSON from then on. Its sets are lists, its timestamps strings and its nulls there. `optionalOldSelf` makes `oldSelf` one.
 
 use crate::document::Key;
 use crate::plan::{Attribute, Field, Qualifier, QualifierKey, Root};
 use crate::types::{DeclKind, DeclType};
-use crate::value::{EvalError, List, Map, MapNode, Opaque, Value, object_field};
+use crate::value::{EvalError, List, Map, MapNode, Node, Opaque, Value, object_field};
 
 use super::machine::{Machine, Outcome};
 use super::watch::Watch;
@@ -36,7 +39,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
 
     /// The attribute without the cost of its operand.
     fn resolve(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
-        let root = self.root(&attribute.root);
+        let root = self.root(&attribute.root).and_then(|root| self.plain(root));
         // A step has noted itself.
         if !matches!(attribute.root, Root::Step(_)) {
             self.watch.note(self.program, attribute.at, &root);
@@ -66,6 +69,19 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                     _ => Err(EvalError::NoSuchOverload),
                 }
             }
+        }
+    }
+
+    /// Returns an optional whose part of a document has lost its declared type, and any other value as it is.
+    fn plain(&self, root: Value<'a>) -> Outcome<'a> {
+        match root {
+            Value::Optional(Some(Value::Map(Map::Document { node, decl: Some(_) }))) => {
+                self.present(Value::untyped(Node::Map(*node)))
+            }
+            Value::Optional(Some(Value::List(List::Document { items, decl: Some(_) }))) => {
+                self.present(Value::untyped(Node::List(*items)))
+            }
+            value => Ok(value),
         }
     }
 

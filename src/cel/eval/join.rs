@@ -14,6 +14,15 @@ use super::watch::Watch;
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     pub(super) fn join(&self, left: &List<'a>, right: &List<'a>) -> Outcome<'a> {
         match (left, left.list_type()) {
+            // Behind plain JSON, items keep their declared types.
+            (List::Document { decl: None, .. }, _)
+                if matches!(right, List::Document { decl: Some(_), .. }) =>
+            {
+                let mut values = self.cx.room_for(left.len().saturating_add(right.len()))?;
+                values.extend(left.to_slice(self.cx.arena)?);
+                values.extend(right.to_slice(self.cx.arena)?);
+                Ok(Value::List(List::Values(values.into_bump_slice())))
+            }
             (List::Document { items, decl }, ListType::Map(keys)) => {
                 self.merged((*items, *decl), keys, right)
             }

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use bumpalo::Bump;
 
 use super::members::{Identity, positions};
+use super::written::{are_written_alike, nodes, objects};
 use super::{EvalError, List, Map, MapNode, Node, Opaque, Value, compare_int_double, compare_uint_double};
 use crate::types::{DeclField, DeclKind, DeclType, ListType, Type};
 
@@ -53,7 +54,7 @@ impl<'a> Value<'a> {
             (Self::Map(a), Self::Map(b)) => return maps(arena, a, b),
             (Self::Type(a), Self::Type(b)) => same_type(a, b),
             (Self::Optional(a), Self::Optional(b)) => match (a, b) {
-                (Some(a), Some(b)) => return a.equal_in(arena, b),
+                (Some(a), Some(b)) => return part_equals(arena, true, a, b),
                 (a, b) => a.is_none() && b.is_none(),
             },
             (Self::Opaque(Opaque::Made(a)), Self::Opaque(Opaque::Made(b))) => return a.is(b),
@@ -118,8 +119,9 @@ fn holds_declared<'a>(arena: &'a Bump, list: &List<'a>, value: &Value<'a>) -> Re
     failed.map_or(Ok(false), Err)
 }
 
-/// Compares a part of a list or map with a value. One of a declared type does not ask first, as `==` does, whether either is null: a
-/// list or an object in it does not compare with null.
+/// Compares a part of a list or map with a value, as the reference's lists and maps do: those of a declared type do not ask first, as
+/// `==` does, whether either is null, so that a list or an object in them does not compare with null; for all others, parts that
+/// cannot be compared are equal.
 fn part_equals<'a>(
     arena: Arena<'a>,
     of_declared: bool,
@@ -129,7 +131,10 @@ fn part_equals<'a>(
     if of_declared && matches!(other, Value::Null) && part.is_declared() {
         return Err(EvalError::NoSuchOverload);
     }
-    part.equal_in(arena, other)
+    match part.equal_in(arena, other) {
+        Err(error) if !of_declared && !error.is_final() => Ok(true),
+        found => found,
+    }
 }
 
 fn lists<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalError> {
@@ -211,68 +216,75 @@ fn maps<'a>(arena: Arena<'a>, a: &Map<'a>, b: &Map<'a>) -> Result<bool, EvalErro
         (Map::Document { node, decl: Some(DeclType { kind: DeclKind::Object { fields, .. }, .. }) }, _) => {
             declared_objects(arena, *node, fields, b)
         }
+        (Map::Document { node, decl: None }, Map::Document { node: other, decl: Some(decl) }) => {
+            Ok(plain_objects(arena, *node, *other, decl))
+        }
         _ => {
             let of_declared = matches!(a, Map::Document { decl: Some(_), .. });
-            for entry in a.entries(arena) {
+            all_equal(a.entries(arena).map(|entry| {
                 let (key, value) = entry?;
                 let Some(counterpart) = b.find(arena, &key)? else { return Ok(false) };
-                if !part_equals(arena, of_declared, &value, &counterpart)? {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
+                part_equals(arena, of_declared, &value, &counterpart)
+            }))
         }
     }
 }
 
-/// Objects of a declared type: declared fields through their types, anything else as JSON.
+/// Whether all parts of a map are equal. The reference walks maps in any order; here a part that differs is found before one that cannot
+/// be compared.
+fn all_equal(parts: impl Iterator<Item = Result<bool, EvalError>>) -> Result<bool, EvalError> {
+    let mut failed = None;
+    for part in parts {
+        match part {
+            Ok(true) => {}
+            Err(error) if !error.is_final() => failed = failed.or(Some(error)),
+            other => return other,
+        }
+    }
+    failed.map_or(Ok(true), Err)
+}
+
+/// Objects of a declared type: declared fields through their types, anything else as it is written.
 fn declared_objects<'a>(
     arena: Arena<'a>,
     node: MapNode<'a>,
     fields: &'a [DeclField],
     other: &Map<'a>,
 ) -> Result<bool, EvalError> {
-    for (name, value) in node.iter() {
+    all_equal(node.iter().map(|(name, value)| {
         let Some(field) = fields.iter().find(|field| *field.name == *name) else {
-            let Map::Document { node: other, .. } = other else { return Err(EvalError::NoSuchOverload) };
-            if other.get(name).is_some_and(|counterpart| !nodes(&value, &counterpart)) {
-                return Ok(false);
-            }
-            continue;
+            // What is undeclared compares with the same of another object of the type alone.
+            let Map::Document { node: other, decl: Some(_) } = other else {
+                return Err(EvalError::NoSuchOverload);
+            };
+            return Ok(other.get(name).is_none_or(|counterpart| are_written_alike(&value, &counterpart)));
         };
         let mine = super::map::object_field(arena, node, crate::document::Key::new(name), &field.decl)?;
-        let equal = match (mine, other.find(arena, &Value::String(&field.cel_name))?) {
-            (Some(mine), Some(theirs)) => part_equals(arena, true, &mine, &theirs)?,
-            (mine, theirs) => mine.is_none() && theirs.is_none(),
+        let theirs = match other {
+            Map::Document { node, decl: None } => node.get(name).map(Value::untyped),
+            _ => other.find(arena, &Value::String(&field.cel_name))?,
         };
-        if !equal {
-            return Ok(false);
+        match (mine, theirs) {
+            (Some(mine), Some(theirs)) => part_equals(arena, true, &mine, &theirs),
+            (mine, theirs) => Ok(mine.is_none() && theirs.is_none()),
         }
-    }
-    Ok(true)
+    }))
 }
 
-fn objects(a: MapNode<'_>, b: MapNode<'_>) -> bool {
-    a.len() == b.len() && a.iter().all(|(name, x)| b.get(name).is_some_and(|y| nodes(&x, &y)))
-}
-
-/// Equality of JSON: an integer and a double of equal value are equal.
-pub(crate) fn nodes(a: &Node<'_>, b: &Node<'_>) -> bool {
-    match (a, b) {
-        (Node::Null, Node::Null) => true,
-        (Node::Bool(a), Node::Bool(b)) => a == b,
-        (Node::Int(a), Node::Int(b)) => a == b,
-        (Node::Double(a), Node::Double(b)) => a == b,
-        (Node::Int(a), Node::Double(b)) | (Node::Double(b), Node::Int(a)) => {
-            compare_int_double(*a, *b) == Some(Ordering::Equal)
-        }
-        (Node::String(a), Node::String(b)) => a == b,
-        (Node::List(a), Node::List(b)) => {
-            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| nodes(&a, &b))
-        }
-        (Node::Map(a), Node::Map(b)) => objects(*a, *b),
-        _ => false,
-    }
+/// Compares plain JSON with an object or map of a declared type, whose fields are found under their own names too. What fails is
+/// unequal.
+fn plain_objects<'a>(arena: Arena<'a>, node: MapNode<'a>, other: MapNode<'a>, decl: &'a DeclType) -> bool {
+    node.iter().all(|(name, value)| {
+        let value = Value::untyped(value);
+        let theirs = match &decl.kind {
+            DeclKind::Object { fields, .. } => {
+                let Some(field) = fields.iter().find(|field| *field.name == *name) else { return false };
+                super::map::object_field(arena, other, crate::document::Key::new(name), &field.decl)
+            }
+            _ => Map::Document { node: other, decl: Some(decl) }.find(arena, &Value::String(name)),
+        };
+        theirs.ok().flatten().is_some_and(|theirs| value.equal_in(arena, &theirs).unwrap_or(false))
+    })
 }
 
 fn opaques(a: &Opaque<'_>, b: &Opaque<'_>) -> Result<bool, EvalError> {

@@ -7,7 +7,7 @@
 //! | `entries` | finding keys in maps that are not a document's |
 //! | `walk` | the entries of a map, one after the other |
 //! | `view` | what a node of a document is through its declared type |
-//! | `equality`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
+//! | `equality`, `written`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
 //! | `convert` | JSON |
 //! | `made` | the objects and patches that mutations make |
 //! | `quantity`, `parsed` | quantities, URLs, versions, named formats |
@@ -35,6 +35,7 @@ pub mod runtime_type;
 mod text;
 mod view;
 mod walk;
+mod written;
 
 use std::net::IpAddr;
 
