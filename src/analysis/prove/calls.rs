@@ -7,6 +7,7 @@ use admit_cel::syntax::{Expr, ExprId, Literal};
 use super::eval::Evaluator;
 use super::term::Term;
 use super::value::{Kind, Outcome, Value};
+use super::view::View;
 use super::{Undecided, undecided};
 
 /// An operation on two values, neither of which is a `Value::Choice`.
@@ -118,6 +119,10 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             }
             ("optional.of", [operand]) => {
                 let operand = self.eval(*operand)?;
+                // Where an attribute starts from it, as each branch of a conditional does, it holds plain JSON.
+                if self.world.view == View::Typed && operand.value.is_of_document() {
+                    return Err(undecided("a list or an object in an optional, without its declared types"));
+                }
                 let yes = self.world.terms.bool(true);
                 Ok(Outcome { error: operand.error, value: Value::Optional(yes, Rc::new(operand.value)) })
             }

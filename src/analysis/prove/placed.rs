@@ -316,9 +316,8 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             place_of.is_forgiven = forgives && place.is_seen && !place_of.looks_back;
             let is_optional = rule.optional_old_self == Some(true);
             if is_optional && place_of.looks_back && reads_plain_otherwise(checked.ast(), place) {
-                let untyped = "`oldSelf` without its declared types, as `optionalOldSelf` has it";
-                self.undecided
-                    .push((undecided(untyped).of(side, &place_of.document), Some((place_of, here))));
+                let untyped = undecided("`oldSelf` without its declared types, as `optionalOldSelf` has it");
+                self.undecided.push((untyped.of(side, &place_of.document), Some((place_of, here))));
                 continue;
             }
             match self.rule(place, checked.ast(), &place_of, is_optional) {
@@ -411,7 +410,8 @@ fn reads_the_same(ast: &Ast, before: &Schema, schema: &Schema) -> bool {
 /// Reports whether it matters to a rule that its optional `oldSelf` is plain JSON, as a server has it, where values are read through
 /// their declared types here.
 fn reads_plain_otherwise(ast: &Ast, place: &Place<'_>) -> bool {
-    if !matches!(place.schema.schema_type, Some(SchemaType::Object | SchemaType::Array)) {
+    let holds_parts = matches!(place.schema.schema_type, Some(SchemaType::Object | SchemaType::Array));
+    if !holds_parts || matches!(place.old, Old::None) {
         return false;
     }
     match fields::read_by(ast, [place.schema, place.schema]) {

@@ -115,6 +115,17 @@ impl Value {
         Self::Unknown(Why { what, may_fail: false })
     }
 
+    /// Reports whether the value may be a list, a map or an object of the document.
+    pub(super) fn is_of_document(&self) -> bool {
+        match self {
+            Self::Object(_) => true,
+            Self::List(list) => list.kind != Kind::Made,
+            Self::Map(map) => map.of_document,
+            Self::Choice(_, one, other) => one.is_of_document() || other.is_of_document(),
+            _ => false,
+        }
+    }
+
     /// Returns a value that is not modelled, and that reading may find to be an error.
     pub(super) const fn doubtful(what: &'static str) -> Self {
         Self::Unknown(Why { what, may_fail: true })
