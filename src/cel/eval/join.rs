@@ -14,6 +14,7 @@ use super::watch::Watch;
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     pub(super) fn join(&self, left: &List<'a>, right: &List<'a>) -> Outcome<'a> {
         match (left, left.list_type()) {
+            (List::Document { decl: None, .. }, _) if left.is_empty() => Ok(Value::List(*right)),
             // Behind plain JSON, items keep their declared types.
             (List::Document { decl: None, .. }, _)
                 if matches!(right, List::Document { decl: Some(_), .. }) =>

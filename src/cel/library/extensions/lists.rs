@@ -148,6 +148,10 @@ fn reverse<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, E
 fn distinct<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [Value::List(list)] = args else { return mismatch() };
     cost::affordable(charge_pairs(args.first()))?;
+    if list.is_empty() {
+        // As it is, with its declared type.
+        return Ok(Value::List(*list));
+    }
     let mut unique: Vec<Value<'a>> = Vec::new();
     for item in list.iter() {
         if !unique.iter().any(|other| item.equals(other)) {

@@ -241,8 +241,9 @@ fn add_bytes<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>,
 
 fn add_lists<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     match args {
-        [Value::List(x), Value::List(y)] if y.is_empty() => Ok(Value::List(*x)),
+        // Either is as it is, with its declared type.
         [Value::List(x), Value::List(y)] if x.is_empty() => Ok(Value::List(*y)),
+        [Value::List(x), Value::List(y)] if y.is_empty() => Ok(Value::List(*x)),
         [Value::List(x), Value::List(y)] => {
             let items = context.slice(x.len().saturating_add(y.len()), x.iter().chain(y.iter()))?;
             Ok(Value::List(List::Values(items)))
