@@ -97,6 +97,42 @@ fn messages_that_every_environment_knows_become_values() {
     }
 }
 
+/// As cel-go does; recorded over HTTP in `expression-rules`.
+#[test]
+fn optionals_lose_what_go_cannot_convert_back() {
+    let lost = |text: &str| format!("unsupported conversion to ref.Val: {text}");
+    for (text, expected) in [
+        ("optional.of(quantity('1')).value().isInteger()", "true".to_owned()),
+        ("[optional.of(quantity('1'))].all(x, x.hasValue())", "true".to_owned()),
+        ("[optional.of(quantity('1500m'))].all(x, x.value().isInteger())", lost("(*resource.Quantity)1500m")),
+        (
+            "[optional.of(quantity('1'))].all(x, x == optional.of(quantity('1')))",
+            lost("(*resource.Quantity)1"),
+        ),
+        ("optional.of(7).optMap(x, ip('::1')).value().family() == 6", lost("(netip.Addr)::1")),
+        (
+            "optional.of(7).optMap(x, cidr('10.0.0.1/8')).orValue(cidr('::/0'))",
+            lost("(netip.Prefix)10.0.0.1/8"),
+        ),
+        ("[optional.of(url('https://a/b'))].map(x, x.value().getHost())", lost("(*url.URL)https://a/b")),
+        ("[optional.of(semver('1.2.3'))].map(x, x.value().major())", lost("(semver.Version)1.2.3")),
+        (
+            "[optional.of(ip('::1'))].map(x, x).map(x, x.value())",
+            lost("(*errors.errorString)unsupported conversion to ref.Val: (netip.Addr)::1"),
+        ),
+        ("[optional.of(optional.of(7))].map(x, x.value())", "[7]".to_owned()),
+        ("[optional.of(optional.none())].map(x, x.value())", "[null]".to_owned()),
+        (
+            "[optional.of(optional.of(7))].all(x, x.value().hasValue())",
+            "no such overload: hasValue(int)".to_owned(),
+        ),
+        ("[optional.of(int)].map(x, dyn(x.value()))", "[\"int\"]".to_owned()),
+        ("[optional.of([ip('::1')])].all(x, x.value()[0].family() == 6)", "true".to_owned()),
+    ] {
+        assert_eq!(outcome(&kubernetes(), Env::compile, text), expected, "{text}");
+    }
+}
+
 #[test]
 fn kubernetes_refuses_what_it_does_not_offer_until_it_is_added() {
     let cases = [

@@ -5,12 +5,13 @@
 //! test.
 //!
 //! An optional from which an attribute starts, be it alone, is unwrapped and wrapped again as cel-go does: what it holds of a document
-//! is plain JSON from then on. Its sets are lists, its timestamps strings and its nulls there. `optionalOldSelf` makes `oldSelf` one.
+//! is plain JSON from then on. Its sets are lists, its timestamps strings and its nulls there; a quantity or an address cannot be had
+//! back. `optionalOldSelf` makes `oldSelf` such an optional, `optMap` all others.
 
 use crate::document::Key;
 use crate::plan::{Attribute, Field, Qualifier, QualifierKey, Root};
 use crate::types::{DeclKind, DeclType};
-use crate::value::{EvalError, List, Map, MapNode, Node, Opaque, Value, object_field};
+use crate::value::{EvalError, List, Map, MapNode, Opaque, Value, object_field};
 
 use super::machine::{Machine, Outcome};
 use super::watch::Watch;
@@ -39,7 +40,12 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
 
     /// The attribute without the cost of its operand.
     fn resolve(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
-        let root = self.root(&attribute.root).and_then(|root| self.plain(root));
+        let root = self.root(&attribute.root);
+        // The links of a conditional are those of its branches.
+        let root = match attribute.root {
+            Root::Conditional(_) => root,
+            _ => root.and_then(|root| self.unwrapped(root)),
+        };
         // A step has noted itself.
         if !matches!(attribute.root, Root::Step(_)) {
             self.watch.note(self.program, attribute.at, &root);
@@ -72,23 +78,18 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         }
     }
 
-    /// Returns an optional whose part of a document has lost its declared type, and any other value as it is.
-    fn plain(&self, root: Value<'a>) -> Outcome<'a> {
+    /// Returns an optional with what it holds from then on, and any other value as it is.
+    fn unwrapped(&self, root: Value<'a>) -> Outcome<'a> {
         match root {
-            Value::Optional(Some(Value::Map(Map::Document { node, decl: Some(_) }))) => {
-                self.present(Value::untyped(Node::Map(*node)))
-            }
-            Value::Optional(Some(Value::List(List::Document { items, decl: Some(_) }))) => {
-                self.present(Value::untyped(Node::List(*items)))
-            }
-            value => Ok(value),
+            Value::Optional(Some(inner)) => inner.held().map_or(Ok(root), |held| self.present(held)),
+            root => Ok(root),
         }
     }
 
     fn qualify(&mut self, root: Value<'a>, attribute: &'a Attribute) -> Outcome<'a> {
         let (mut value, mut is_optional) = match root {
             Value::Optional(None) => return Ok(absent(attribute)),
-            Value::Optional(Some(inner)) => (*inner, true),
+            Value::Optional(Some(inner)) => (inner.taken()?, true),
             value => (value, false),
         };
         let last = attribute.qualifiers.len().saturating_sub(1);

@@ -111,7 +111,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         let [left, right] = &or.operands;
         match self.step(left)? {
             Value::Optional(None) => self.step(right),
-            Value::Optional(Some(inner)) if or.unwraps => Ok(*inner),
+            Value::Optional(Some(inner)) if or.unwraps => inner.taken(),
             value => Ok(value),
         }
     }
@@ -140,7 +140,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                 let text = "cannot initialize optional list element from non-optional value ";
                 return Err(EvalError::Other(format!("{text}{}", value.go_text()).into()));
             };
-            values.extend(inner.copied());
+            values.extend(inner.map(|inner| inner.taken()).transpose()?);
         }
         Ok(Value::List(List::Values(values.into_bump_slice())))
     }
@@ -162,7 +162,8 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                 refuse_key(&key, known.is_some())?;
             }
             let value = match (entry.is_optional, value) {
-                (false, value) | (true, Value::Optional(Some(&value))) => value,
+                (false, value) => value,
+                (true, Value::Optional(Some(value))) => value.taken()?,
                 (true, Value::Optional(None)) => {
                     if let Some(known) = known {
                         made.remove(known);

@@ -21,7 +21,8 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         for field in &plan.fields {
             let name: &'a str = &field.field;
             let value = match (self.step(&field.value)?, field.is_optional) {
-                (Value::Optional(Some(&value)), true) | (value, false) => value,
+                (Value::Optional(Some(value)), true) => value.taken()?,
+                (value, false) => value,
                 (Value::Optional(None), true) => {
                     set.retain(|(known, _)| *known != name);
                     continue;

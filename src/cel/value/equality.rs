@@ -6,6 +6,7 @@ use std::collections::HashSet;
 
 use bumpalo::Bump;
 
+use super::held::conversion_error;
 use super::members::{Identity, positions};
 use super::written::{are_written_alike, nodes, objects};
 use super::{EvalError, List, Map, MapNode, Node, Opaque, Value, compare_int_double, compare_uint_double};
@@ -57,6 +58,9 @@ impl<'a> Value<'a> {
                 (Some(a), Some(b)) => return part_equals(arena, true, a, b),
                 (a, b) => a.is_none() && b.is_none(),
             },
+            (Self::Opaque(Opaque::Lost(lost)), _) | (_, Self::Opaque(Opaque::Lost(lost))) => {
+                return Err(conversion_error(lost));
+            }
             (Self::Opaque(Opaque::Made(a)), Self::Opaque(Opaque::Made(b))) => return a.is(b),
             (Self::Opaque(Opaque::Made(_)), _) => false,
             (Self::Opaque(Opaque::Empty), other) => matches!(other, Self::Opaque(Opaque::Empty)),
@@ -68,7 +72,7 @@ impl<'a> Value<'a> {
     }
 
     /// Whether this is a document's list or object with a declared type.
-    const fn is_declared(&self) -> bool {
+    pub(crate) const fn is_declared(&self) -> bool {
         matches!(
             self,
             Self::List(List::Document { decl: Some(_), .. }) | Self::Map(Map::Document { decl: Some(_), .. })
@@ -217,7 +221,7 @@ fn maps<'a>(arena: Arena<'a>, a: &Map<'a>, b: &Map<'a>) -> Result<bool, EvalErro
             declared_objects(arena, *node, fields, b)
         }
         (Map::Document { node, decl: None }, Map::Document { node: other, decl: Some(decl) }) => {
-            Ok(plain_objects(arena, *node, *other, decl))
+            plain_objects(arena, *node, *other, decl)
         }
         _ => {
             let of_declared = matches!(a, Map::Document { decl: Some(_), .. });
@@ -273,18 +277,27 @@ fn declared_objects<'a>(
 
 /// Compares plain JSON with an object or map of a declared type, whose fields are found under their own names too. What fails is
 /// unequal.
-fn plain_objects<'a>(arena: Arena<'a>, node: MapNode<'a>, other: MapNode<'a>, decl: &'a DeclType) -> bool {
-    node.iter().all(|(name, value)| {
+fn plain_objects<'a>(
+    arena: Arena<'a>,
+    node: MapNode<'a>,
+    other: MapNode<'a>,
+    decl: &'a DeclType,
+) -> Result<bool, EvalError> {
+    all_equal(node.iter().map(|(name, value)| {
         let value = Value::untyped(value);
         let theirs = match &decl.kind {
             DeclKind::Object { fields, .. } => {
-                let Some(field) = fields.iter().find(|field| *field.name == *name) else { return false };
+                let Some(field) = fields.iter().find(|field| *field.name == *name) else { return Ok(false) };
                 super::map::object_field(arena, other, crate::document::Key::new(name), &field.decl)
             }
             _ => Map::Document { node: other, decl: Some(decl) }.find(arena, &Value::String(name)),
         };
-        theirs.ok().flatten().is_some_and(|theirs| value.equal_in(arena, &theirs).unwrap_or(false))
-    })
+        let found = theirs.and_then(|theirs| match theirs {
+            Some(theirs) => value.equal_in(arena, &theirs),
+            None => Ok(false),
+        });
+        found.or_else(|error| if error.is_final() { Err(error) } else { Ok(false) })
+    }))
 }
 
 fn opaques(a: &Opaque<'_>, b: &Opaque<'_>) -> Result<bool, EvalError> {

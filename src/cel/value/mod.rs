@@ -8,6 +8,7 @@
 //! | `walk` | the entries of a map, one after the other |
 //! | `view` | what a node of a document is through its declared type |
 //! | `equality`, `written`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
+//! | `held` | what becomes of a value in an optional |
 //! | `convert` | JSON |
 //! | `made` | the objects and patches that mutations make |
 //! | `quantity`, `parsed` | quantities, URLs, versions, named formats |
@@ -23,6 +24,7 @@ mod entries;
 mod equality;
 mod error;
 mod formats;
+mod held;
 mod list;
 mod made;
 mod map;
@@ -136,6 +138,8 @@ pub enum Opaque<'a> {
     Empty,
     /// An object, a part of one or a patch, as mutations make them.
     Made(&'a Made<'a>),
+    /// What an optional held before an attribute started from it, and that cannot be taken out of it any more.
+    Lost(&'a Value<'a>),
 }
 
 /// Reserves memory for that many parts of a value; adding more may still fail.

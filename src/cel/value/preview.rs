@@ -137,6 +137,7 @@ fn library_value(out: &mut Bounded, value: &Opaque<'_>) -> fmt::Result {
         Opaque::Format(format) => write!(out, "format.{}()", format.name),
         Opaque::Empty => out.write_str("google.protobuf.Empty{}"),
         Opaque::Made(made) => write!(out, "{}{{…}}", made.type_name()),
+        Opaque::Lost(lost) => write(out, lost),
         Opaque::Authorization(_) => {
             out.write_str(crate::value::runtime_type::name_of(&Value::Opaque(*value)))
         }

@@ -69,6 +69,7 @@ fn of_opaque<'a>(value: &Opaque<'a>) -> &'a Type {
         Opaque::Format(_) => &FORMAT,
         Opaque::Empty => &EMPTY,
         Opaque::Made(made) => made.ty(),
+        Opaque::Lost(lost) => of(lost),
         Opaque::Authorization(value) => match value {
             Authorization::Authorizer(_) => &AUTHORIZER,
             Authorization::Path(..) => &PATH_CHECK,

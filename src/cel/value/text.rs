@@ -86,6 +86,7 @@ impl Opaque<'_> {
             Self::Authorization(_) | Self::Empty => "ref.Val",
             Self::Made(made) if made.type_name() == crate::types::PATCH => "*mutation.JSONPatchVal",
             Self::Made(_) => "*dynamic.ObjectVal",
+            Self::Lost(_) => "*types.Err",
         }
     }
 }

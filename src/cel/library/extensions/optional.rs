@@ -1,5 +1,6 @@
 //! Implements optional values. `or`, `orValue`, optional selection and optional indexing are steps that the planner handles itself.
 
+use crate::library::functions::no_such_overload;
 use crate::library::{Context, Overload, Version, mismatch, planned};
 use crate::value::{EvalError, List, Opaque, Value, runtime_type};
 
@@ -29,9 +30,10 @@ pub(super) const ROWS: &[Overload] = &[
         "optional_value",
         "optional_type(V).value() -> V",
         |_, args| match args {
-            [Value::Optional(Some(value))] => Ok(**value),
+            [Value::Optional(Some(value))] => value.taken(),
             [Value::Optional(None)] => Err(EvalError::other("optional.none() dereference")),
-            _ => mismatch(),
+            // What an optional of an optional holds is an optional for the checker alone.
+            _ => Err(no_such_overload("value", args)),
         },
         "The value of an optional; an error without one.",
     )
@@ -41,7 +43,7 @@ pub(super) const ROWS: &[Overload] = &[
         "optional_type(V).hasValue() -> bool",
         |_, args| match args {
             [Value::Optional(value)] => Ok(Value::Bool(value.is_some())),
-            _ => mismatch(),
+            _ => Err(no_such_overload("hasValue", args)),
         },
         "Whether an optional has a value.",
     )
@@ -163,18 +165,22 @@ fn unwrap<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, Ev
         let name = runtime_type::name_of(&other);
         return Err(EvalError::other(format!("value of type {name} is not optional")));
     }
-    let values = list.iter().filter_map(|item| match item {
-        Value::Optional(Some(value)) => Some(*value),
-        _ => None,
-    });
-    context.slice(list.len(), values).map(|values| Value::List(List::Values(values)))
+    let mut values = Vec::with_capacity(list.len());
+    for item in list.iter() {
+        if let Value::Optional(Some(value)) = item {
+            values.push(value.taken()?);
+        }
+    }
+    context.slice(values.len(), values.into_iter()).map(|values| Value::List(List::Values(values)))
 }
 
 /// Seconds of 0001-01-01T00:00:00Z, the instant that Go counts from.
 const ZERO_TIME: i64 = admit_apimachinery::go::instant::MIN_SECONDS;
 
+/// Reports whether a value is the zero value of its type. A document's lists and objects with declared types have none.
 fn is_zero(value: &Value<'_>) -> bool {
     match value {
+        value if value.is_declared() => false,
         Value::Null => true,
         Value::Bool(b) => !b,
         Value::Int(i) => *i == 0,

@@ -152,6 +152,7 @@ fn write_opaque(opaque: &Opaque<'_>) -> Json {
         Opaque::Empty => json!({"message": "google.protobuf.Empty"}),
         Opaque::Authorization(value) => json!({"authorization": format!("{value:?}")}),
         Opaque::Made(value) => json!({"made": format!("{value:?}")}),
+        Opaque::Lost(value) => json!({"lost": format!("{value:?}")}),
     }
 }
 
