@@ -6,8 +6,7 @@ use admit_cel::syntax::{Expr, ExprId, Literal};
 
 use super::eval::Evaluator;
 use super::term::Term;
-use super::value::{Kind, Outcome, Value};
-use super::view::View;
+use super::value::{HELD_OTHERWISE, Kind, Outcome, Value};
 use super::{Undecided, undecided};
 
 /// An operation on two values, neither of which is a `Value::Choice`.
@@ -37,7 +36,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 if let Some(part) = self.part_of_split(*operand, *key) {
                     return part;
                 }
-                let (operand, key) = (self.eval(*operand)?, self.eval(*key)?);
+                let (operand, key) = (self.operand(*operand)?, self.eval(*key)?);
                 self.both(&operand, &key, &mut |this, operand, key| {
                     if let Value::Optional(there, inner) = operand {
                         return this.optional_index(*there, inner, key);
@@ -93,7 +92,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 let Expr::Literal(Literal::String(field)) = self.ast.expr(*field) else {
                     return Err(undecided("a computed field name"));
                 };
-                let (operand, field) = (self.eval(*operand)?, field.clone());
+                let (operand, field) = (self.operand(*operand)?, field.clone());
                 self.each(&operand, &mut |this, value| {
                     let yes = this.world.terms.bool(true);
                     let (there, value) = match value {
@@ -104,7 +103,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 })
             }
             ("_[?_]", [operand, key]) => {
-                let (operand, key) = (self.eval(*operand)?, self.eval(*key)?);
+                let (operand, key) = (self.operand(*operand)?, self.eval(*key)?);
                 self.both(&operand, &key, &mut |this, operand, key| {
                     let yes = this.world.terms.bool(true);
                     match operand {
@@ -119,9 +118,9 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             }
             ("optional.of", [operand]) => {
                 let operand = self.eval(*operand)?;
-                // Where an attribute starts from it, as each branch of a conditional does, it holds plain JSON.
-                if self.world.view == View::Typed && operand.value.is_of_document() {
-                    return Err(undecided("a list or an object in an optional, without its declared types"));
+                // An attribute starts from it soon: each branch of a conditional is one.
+                if operand.value.is_held_otherwise(self.world.view) {
+                    return Err(undecided(HELD_OTHERWISE));
                 }
                 let yes = self.world.terms.bool(true);
                 Ok(Outcome { error: operand.error, value: Value::Optional(yes, Rc::new(operand.value)) })
@@ -233,10 +232,10 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
     fn conditional(&mut self, condition: ExprId, yes: ExprId, no: ExprId) -> Result<Outcome, Undecided> {
         let (error, condition) = self.truth_at(condition)?;
         let chosen = match self.world.terms.known_bool(condition) {
-            Some(true) => self.eval(yes)?,
-            Some(false) => self.eval(no)?,
+            Some(true) => self.branch(yes)?,
+            Some(false) => self.branch(no)?,
             None => {
-                let (yes, no) = (self.eval(yes)?, self.eval(no)?);
+                let (yes, no) = (self.branch(yes)?, self.branch(no)?);
                 self.world.choose(condition, yes, no)
             }
         };

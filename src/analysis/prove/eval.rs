@@ -10,7 +10,7 @@ use admit_cel::{escape_property, is_identifier};
 use super::document::{Form, NodeId, World};
 use super::term::Term;
 use super::truth::is_truth;
-use super::value::{Map, Outcome, Value, without_null};
+use super::value::{HELD_OTHERWISE, Map, Outcome, Value, without_null};
 use super::view::{View, is_open};
 use super::{Undecided, undecided};
 
@@ -83,7 +83,7 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
                 {
                     return Ok(operation.clone());
                 }
-                let operand = self.eval(*operand)?;
+                let operand = self.operand(*operand)?;
                 self.select(&operand, field, *test_only)
             }
             Expr::Call { function, target, args } => {
@@ -157,7 +157,9 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
 
     fn name(&mut self, name: &str) -> Result<Outcome, Undecided> {
         if let Some(outcome) = self.named(name) {
-            return Ok(outcome);
+            // Of `oldSelf` it is known that its types do not matter.
+            let is_held_otherwise = self.is_local(name) && outcome.value.holds_otherwise(self.world.view);
+            return if is_held_otherwise { Err(undecided(HELD_OTHERWISE)) } else { Ok(outcome) };
         }
         let named = ["int", "string", "bool", "list", "map", "null_type"].into_iter().find(|ty| *ty == name);
         match named {

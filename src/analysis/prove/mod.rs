@@ -20,7 +20,7 @@
 //! | `document`, `roots`, `lists`, `demands`, `complete`, `needed` | an arbitrary object of a schema |
 //! | `size` | the maximum size of a query |
 //! | `made` | an object read with another schema |
-//! | `value`, `equality`, `eval`, `calls`, `numbers` | the values of expressions |
+//! | `value`, `equality`, `eval`, `attribute`, `calls`, `numbers` | the values of expressions |
 //! | `texts`, `named`, `formats` | string functions and formats |
 //! | `measures`, `reader`, `readings`, `reading` | quantities, timestamps and durations parsed from strings |
 //! | `instants`, `zones` | accessors of timestamps and durations |
@@ -43,6 +43,7 @@
 
 mod agree;
 mod alone;
+mod attribute;
 mod builtin;
 mod calls;
 mod changes;

@@ -20,6 +20,9 @@ pub(super) struct Outcome {
     pub(super) value: Value,
 }
 
+/// The reason reported where an optional holds something else than what was put into it.
+pub(super) const HELD_OTHERWISE: &str = "what an optional holds, without its declared type";
+
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Null,
@@ -115,13 +118,25 @@ impl Value {
         Self::Unknown(Why { what, may_fail: false })
     }
 
-    /// Reports whether the value may be a list, a map or an object of the document.
-    pub(super) fn is_of_document(&self) -> bool {
+    /// Reports whether an optional holds the value otherwise than it is, once an attribute starts from it: what has declared types as
+    /// plain JSON, values of Kubernetes' libraries not at all.
+    pub(super) fn is_held_otherwise(&self, view: View) -> bool {
         match self {
-            Self::Object(_) => true,
+            Self::Object(_) => view == View::Typed,
             Self::List(list) => list.kind != Kind::Made,
             Self::Map(map) => map.of_document,
-            Self::Choice(_, one, other) => one.is_of_document() || other.is_of_document(),
+            Self::Quantity(_) | Self::Address(_) | Self::Network(_) | Self::Url(_) => true,
+            Self::Type(_) | Self::Optional(..) => true,
+            Self::Choice(_, one, other) => one.is_held_otherwise(view) || other.is_held_otherwise(view),
+            _ => false,
+        }
+    }
+
+    /// Reports whether the value may be an optional that holds such a one.
+    pub(super) fn holds_otherwise(&self, view: View) -> bool {
+        match self {
+            Self::Optional(_, inner) => inner.is_held_otherwise(view),
+            Self::Choice(_, one, other) => one.holds_otherwise(view) || other.holds_otherwise(view),
             _ => false,
         }
     }

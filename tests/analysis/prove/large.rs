@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::solvers::Program;
 
 /// A policy whose variables are each twice the one before.
-fn doubled(first: &str, times: usize, validation: &str) -> Value {
+pub(super) fn doubled(first: &str, times: usize, validation: &str) -> Value {
     let mut variables = vec![json!({"name": "v0", "expression": first})];
     for nth in 1..=times {
         let before = nth - 1;
@@ -29,7 +29,7 @@ fn doubled(first: &str, times: usize, validation: &str) -> Value {
     })
 }
 
-fn never_denies(policy: &Value, solver: &mut Program) -> Verdict {
+pub(super) fn never_denies(policy: &Value, solver: &mut Program) -> Verdict {
     let kind = GroupVersionKind::new("apps", "v1", "Deployment");
     let subject = Subject::builtin(&BuiltinKinds, &kind).expect("it is built in");
     let left = Side::policy(policy, &subject).expect("a policy");

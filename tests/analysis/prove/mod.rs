@@ -7,6 +7,7 @@ mod dice;
 mod guesses;
 mod large;
 mod many_pairs;
+mod optionals;
 mod random_shapes;
 mod random_upgrades;
 mod requests;
