@@ -1,5 +1,7 @@
 //! Translates arithmetic, order, `size` and conversions, with the semantics of admit-cel.
 
+use std::rc::Rc;
+
 use super::eval::Evaluator;
 use super::reader::{BILLION, Reader};
 use super::term::Term;
@@ -24,16 +26,34 @@ impl Evaluator<'_, '_, '_> {
                 Ok(self.time(function, left, right))
             }
             ("_+_", Value::List(left), Value::List(right)) => {
-                let is_merged = |list: &List| matches!(list.kind, Kind::Set | Kind::Keyed(_));
-                if is_merged(left) || is_merged(right) {
-                    return Err(undecided("concatenation of sets or map lists"));
-                }
-                self.world.make_room(left.items.len().saturating_add(right.items.len()))?;
-                let items = left.items.iter().chain(right.items.iter()).cloned().collect();
-                Ok(self.world.good(Value::list(items)))
+                let joined = self.joined_lists(left, right)?;
+                Ok(self.world.good(joined))
             }
             _ => Ok(self.world.failed()),
         }
+    }
+
+    /// Joins two lists. A document's list stays one, and so does what an empty list is joined with.
+    fn joined_lists(&mut self, left: &List, right: &List) -> Result<Value, Undecided> {
+        let is_merged = |list: &List| matches!(list.kind, Kind::Set | Kind::Keyed(_));
+        if is_merged(left) || is_merged(right) {
+            return Err(undecided("concatenation of sets or map lists"));
+        }
+        let is_json = |(_, item): &(Term, Value)| {
+            matches!(item, Value::Null | Value::Bool(_) | Value::Int(_) | Value::Text(_) | Value::Object(_))
+        };
+        if left.kind == Kind::Atomic && right.kind == Kind::Made && !right.items.iter().all(is_json) {
+            return Err(undecided("a list of a document with items that JSON does not have"));
+        }
+        self.world.make_room(left.items.len().saturating_add(right.items.len()))?;
+        let items = left.items.iter().chain(right.items.iter()).cloned().collect();
+        let joined = Value::List(List { items: Rc::new(items), kind: left.kind.clone() });
+        if left.kind == right.kind || left.kind != Kind::Made {
+            return Ok(joined);
+        }
+        let some: Vec<Term> = left.items.iter().map(|(there, _)| *there).collect();
+        let is_some = self.world.terms.or(&some);
+        Ok(self.world.merged(is_some, joined, Value::List(right.clone())))
     }
 
     /// Computes with 64-bit integers; overflow is an error.
