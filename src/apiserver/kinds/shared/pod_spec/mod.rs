@@ -14,6 +14,7 @@ mod files;
 mod handlers;
 mod mounts;
 mod options;
+mod overlaps;
 mod ports;
 pub(crate) mod privileged;
 mod projected;

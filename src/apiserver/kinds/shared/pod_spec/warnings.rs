@@ -7,7 +7,7 @@ use admit_apimachinery::findings::MAX_FINDINGS;
 use admit_apimachinery::go;
 use admit_apimachinery::quantity::Quantity;
 
-use super::all_containers;
+use super::{all_containers, overlaps};
 use crate::kinds::field::Field;
 use crate::kinds::shared::network;
 use crate::kinds::shared::node_selector::{node_term_warnings, old_label};
@@ -87,7 +87,6 @@ fn nodes(spec: &Field<'_>, warnings: &mut Vec<String>) {
 }
 
 fn volumes(list: &Field<'_>, warnings: &mut Vec<String>) {
-    let mut tokens = HashSet::new();
     for volume in list.items() {
         for (source, why) in OLD_VOLUMES {
             if volume.get(source).is_set() {
@@ -96,38 +95,8 @@ fn volumes(list: &Field<'_>, warnings: &mut Vec<String>) {
         }
         let claim = volume.get("ephemeral").get("volumeClaimTemplate").get("spec");
         fractional(&claim.get("resources").get("requests").key("storage"), warnings);
-        let sources = volume.get("projected").get("sources");
-        tokens.extend(
-            sources
-                .items()
-                .map(|source| source.get("serviceAccountToken"))
-                .filter(Field::is_set)
-                .map(|token| token.get("path").text()),
-        );
     }
-    for volume in list.items().filter(|_| !tokens.is_empty()) {
-        let all = volume.get("projected").get("sources");
-        for source in all.items() {
-            for (name, told_as) in
-                [("configMap", "configMap"), ("secret", "secrets"), ("downwardAPI", "downwardAPI")]
-            {
-                for (at, item) in source.get(name).get("items").items().enumerate() {
-                    let path = item.get("path").text();
-                    if tokens.contains(path) {
-                        warnings.push(taken(&all.get(told_as).index(at), path));
-                    }
-                }
-            }
-            let bundle = source.get("clusterTrustBundle");
-            if bundle.is_set() && tokens.contains(bundle.get("path").text()) {
-                warnings.push(taken(&all.get("ClusterTrustBundle"), bundle.get("path").text()));
-            }
-        }
-    }
-}
-
-fn taken(place: &Field<'_>, path: &str) -> String {
-    format!("{place}: has duplicated path with ServiceAccountToken {}", go::quote(path))
+    overlaps::warn(list, warnings);
 }
 
 fn names(spec: &Field<'_>, warnings: &mut Vec<String>) {
