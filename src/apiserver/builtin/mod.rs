@@ -25,7 +25,7 @@ pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
     Union,
 };
-pub(crate) use restore::{check as restorable, restore};
+pub(crate) use restore::restore;
 
 static TEXTS: [&str; 28] = [
     include_str!("tables/meta.txt"),

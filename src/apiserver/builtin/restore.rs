@@ -1,4 +1,4 @@
-//! Decodes a patched object the way kube-apiserver decodes the result of a strategic merge patch: not from JSON but
+//! Decodes an object the way kube-apiserver decodes the result of a strategic merge patch or of an apply: not from JSON but
 //! from maps, field by field in the order of the type, with its own errors and with numbers truncated to the size of
 //! their fields.
 
@@ -48,7 +48,7 @@ pub(crate) fn restore(tables: &Tables, id: TypeId, mut value: Value) -> Result<V
 ///
 /// # Errors
 /// As [`restore`].
-pub(crate) fn check(tables: &Tables, id: TypeId, value: &Value) -> Result<(), RestoreError> {
+fn check(tables: &Tables, id: TypeId, value: &Value) -> Result<(), RestoreError> {
     match value {
         Value::Object(members) => fields(tables, id, members),
         Value::Null => Ok(()),

@@ -10,7 +10,7 @@ use super::patch::bounded;
 use super::update::Change;
 use super::written::belongs_to_path;
 use super::{Answer, Registry};
-use crate::builtin::{restorable, tables};
+use crate::builtin::{restore, tables};
 use crate::call::{Call, FieldValidation, WriteOptions};
 use crate::codec::{self, Body, Format, Unread, recheck_merged};
 use crate::managed_fields::{ApplyError, kind_text};
@@ -122,7 +122,7 @@ impl Registry {
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
         let is_new = live.is_none();
-        let merged = self.merged(call, live, &config.value, options).map_err(refused)?;
+        let mut merged = self.merged(call, live, &config.value, options).map_err(refused)?;
         bounded(&merged)?;
         match (&config.strict, options.field_validation) {
             (Some(why), FieldValidation::Strict) => {
@@ -133,7 +133,7 @@ impl Registry {
         }
         let info = &call.info;
         if let Some(id) = tables().kind(&info.group, &info.version, &info.kind).filter(|_| info.builtin) {
-            restorable(tables(), id, &merged).map_err(|why| {
+            merged = restore(tables(), id, merged).map_err(|why| {
                 let kind = kind_text(&info.api_version(), &info.kind);
                 inconvertible(
                     &config.value,

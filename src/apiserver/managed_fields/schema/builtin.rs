@@ -111,13 +111,12 @@ impl Converter<'_> {
             TypeRef::Raw(RawKind::Fields | RawKind::Json)
             | TypeRef::SchemaOrArray(_)
             | TypeRef::SchemaOrBool(_)
-            | TypeRef::SchemaOrStrings(_) => Schema::DEDUCED,
+            | TypeRef::SchemaOrStrings(_)
+            | TypeRef::IntOrString => Schema::DEDUCED,
             TypeRef::Int32 | TypeRef::Int64 | TypeRef::Float64 => self.scalar(ScalarKind::Numeric),
             TypeRef::Bool => self.scalar(ScalarKind::Boolean),
             TypeRef::String | TypeRef::Enum(_) | TypeRef::Bytes => self.scalar(ScalarKind::String),
-            TypeRef::Time | TypeRef::MicroTime | TypeRef::Quantity | TypeRef::IntOrString => {
-                self.scalar(ScalarKind::Untyped)
-            }
+            TypeRef::Time | TypeRef::MicroTime | TypeRef::Quantity => self.scalar(ScalarKind::Untyped),
         }
     }
 
