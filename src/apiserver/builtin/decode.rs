@@ -120,6 +120,7 @@ impl<'t> Decoder<'t> {
         let mut decoded: BTreeMap<&str, Value> = BTreeMap::new();
         for (name, member) in members {
             if definition.object && HEAD.contains(&name.as_str()) {
+                let member = if self.steps.is_empty() { member } else { self.head(&name, member) };
                 decoded.extend(HEAD.into_iter().find(|field| **field == name).map(|field| (field, member)));
                 continue;
             }
@@ -347,6 +348,15 @@ impl<'t> Decoder<'t> {
         Ok(scalar::to_base64(&bytes))
     }
 
+    /// Decodes the kind of an object inside another. That of the whole was looked at before.
+    fn head(&mut self, name: &str, value: Value) -> Value {
+        let lengths = self.enter(name, &["TypeMeta"]);
+        let is_text = value.is_string() || value.is_null();
+        let read = if is_text { value } else { self.wrong(value, "string") };
+        self.leave(lengths);
+        read
+    }
+
     /// Appends a member to both paths, in `plain` after the embedded types that hold it. Returns the former lengths, to undo it.
     fn enter(&mut self, name: &str, embedding: &[&str]) -> (usize, usize) {
         let lengths = (self.indexed.len(), self.plain.len());
@@ -418,6 +428,12 @@ mod tests {
             read("", "Pod", &embedded).expect_err("wrong type").to_string(),
             "json: cannot unmarshal number into Go struct field HostPathVolumeSource.spec.volumes.VolumeSource.hostPath.path \
              of type string"
+        );
+        let kind = json!({"spec": {"volumeClaimTemplates": [{"kind": 1}]}});
+        assert_eq!(
+            read("apps", "StatefulSet", &kind).expect_err("wrong type").to_string(),
+            "json: cannot unmarshal number into Go struct field PersistentVolumeClaim.spec.volumeClaimTemplates.TypeMeta.kind of \
+             type string"
         );
         let map = json!({"data": {"a": 5}});
         assert_eq!(
