@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 pub use self::ranges::{ServiceNetwork, ServiceRange, ServiceRangeError};
-use super::Registry;
+use super::{Registry, kinds};
 use crate::call::Call;
 use crate::kinds::core::service::allotment;
 use crate::kinds::core::service::node_ports::{self, Draw, NoPort, ON_NODES};
@@ -152,9 +152,10 @@ impl Registry {
         if !is_service(call) || call.subresource.is_some() {
             return Ok(None);
         }
-        // Validation reports the obstacle.
-        if !allotment::hindrances(service, old).is_empty() {
-            return Ok(None);
+        let hindrances = allotment::hindrances(service, old);
+        if !hindrances.is_empty() {
+            let causes = hindrances.into_iter().map(|error| error.cause()).collect();
+            return Err(kinds::invalid(call, service, object::name(service), causes));
         }
         let mut given = Allotment {
             all: &self.allotments,

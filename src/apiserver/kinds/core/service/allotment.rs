@@ -47,8 +47,9 @@ fn fill_families(service: &mut Value) {
     let unsaid: Vec<_> = unsaid.iter().filter_map(|own| network::parse_address(own.as_str()?)).collect();
     // An address of the other family is refused by itself.
     let is_odd = unsaid.iter().any(IpAddr::is_ipv6);
-    if !is_odd {
-        families.extend(unsaid.iter().map(|_| Value::from("IPv4")));
+    // Two of one family are refused by themselves.
+    if !is_odd && !unsaid.is_empty() && !families.contains(&"IPv4".into()) {
+        families.push("IPv4".into());
     }
     if families.is_empty() && !is_odd {
         families.push("IPv4".into());
