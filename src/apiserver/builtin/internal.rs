@@ -8,6 +8,15 @@ use super::model::{Field, Tables, TypeId, TypeRef};
 /// What the network and the namespaces of a pod are is part of its security context inside.
 const IN_CONTEXT: [&str; 5] = ["hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace", "hostUsers"];
 
+/// Numbers that are always there inside, and may be left out in what is published.
+const NUMBERS: [(&str, &str); 5] = [
+    ("RollingUpdateDaemonSet", "maxSurge"),
+    ("RollingUpdateDaemonSet", "maxUnavailable"),
+    ("RollingUpdateDeployment", "maxSurge"),
+    ("RollingUpdateDeployment", "maxUnavailable"),
+    ("RollingUpdateStatefulSetStrategy", "partition"),
+];
+
 /// Fields of a pod's specification that stand elsewhere inside: after which field each does.
 const MOVED: [(&str, &str); 3] = [
     ("setHostnameAsFQDN", "subdomain"),
@@ -32,6 +41,8 @@ pub(crate) fn internal(tables: &Tables, id: TypeId, value: &Value) -> Value {
         }
         let shown = if (name, field.name) == ("PodSpec", "securityContext") {
             security_context(tables, field, value)
+        } else if found.is_null() && NUMBERS.contains(&(name, field.name)) {
+            0.into()
         } else {
             shown(tables, &field.kind, found)
         };

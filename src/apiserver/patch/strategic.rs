@@ -123,9 +123,13 @@ impl<'t> Merger<'t> {
         if let Some(order) = order {
             is_in_order(patch, order, merge_key)?;
         }
-        let objects = || original.iter().chain(patch).filter(|item| item.is_object()).count();
-        let merged = match objects() {
-            _ if original.iter().chain(patch).any(Value::is_array) => return Err(PatchError::ListOfLists),
+        let objects = original.iter().chain(patch).filter(|item| item.is_object()).count();
+        let merged = match objects {
+            // The first item says what list it is.
+            _ if original.iter().chain(patch).next().is_some_and(Value::is_array) => {
+                return Err(PatchError::ListOfLists);
+            }
+            0 if original.iter().chain(patch).any(Value::is_array) => return Err(mixed(&original, patch)),
             0 => primitives(original, patch)?,
             objects if objects == original.len() + patch.len() => self.keyed_list(field, original, patch)?,
             _ => return Err(mixed(&original, patch)),

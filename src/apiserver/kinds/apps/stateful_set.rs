@@ -200,9 +200,10 @@ fn rest(spec: &Field<'_>, old: Option<&Value>, errors: &mut FieldErrors) {
     let (selector, template) = (spec.get("selector"), spec.get("template"));
     if super::selector(&selector, "statefulset", errors) {
         super::is_chosen(&selector, &template, errors);
-        // Labels are told of twice: by themselves, and with the rest of the template.
+        // Labels and annotations are told of twice: by themselves, and with the rest of the template.
         let labels = template.get("labels").with(workload::labels_of(&template).value());
         label_selector::label_pairs(&labels, errors);
+        pod_template::annotations(&template, errors);
         let whole = workload::with_claims(template.value(), &spec.get("volumeClaimTemplates"));
         pod_template::validate(&template.with(&whole), workload::part(old, super::TEMPLATE), errors);
     } else {

@@ -13,7 +13,7 @@ use crate::kinds::{Habit, Naming, Strategy};
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "PodDisruptionBudget",
     name: Some(Naming::Rule(NameRule::PathSegment)),
-    habits: &[Habit::NeedsVersion, Habit::ChangeOnce, Habit::StatusUnjudged],
+    habits: &[Habit::NeedsVersion, Habit::ChangeOnce, Habit::StatusUnjudged, Habit::JudgedApart],
     validate: Some(validate),
     validate_status: Some(validate_status),
     ..Strategy::PLAIN

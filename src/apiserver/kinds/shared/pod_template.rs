@@ -12,10 +12,8 @@ pub(crate) fn validate(template: &Field<'_>, old: Option<&Value>, errors: &mut F
     let metadata = template.get("metadata");
     // The paths leave the metadata out.
     label_selector::label_pairs(&template.get("labels").with(metadata.get("labels").value()), errors);
-    let annotations = template.get("annotations").with(metadata.get("annotations").value());
-    annotation_keys(&annotations, errors);
+    let annotations = annotations(template, errors);
     let spec = template.get("spec");
-    pod_spec::annotations::validate(&annotations, &spec, errors);
     let options = pod_spec::Options::template(old.and_then(|old| old.get("spec")));
     pod_spec::validate(&spec, &options, errors);
     pod_spec::annotations::seccomp_agrees(&annotations, &spec, errors);
@@ -23,4 +21,12 @@ pub(crate) fn validate(template: &Field<'_>, old: Option<&Value>, errors: &mut F
     if !debugging.is_empty() {
         errors.add(|| debugging.forbidden("ephemeral containers not allowed in pod template"));
     }
+}
+
+/// What is wrong with the annotations of a template, at a path that leaves the metadata out.
+pub(crate) fn annotations<'o>(template: &Field<'o>, errors: &mut FieldErrors) -> Field<'o> {
+    let annotations = template.get("annotations").with(template.get("metadata").get("annotations").value());
+    annotation_keys(&annotations, errors);
+    pod_spec::annotations::validate(&annotations, &template.get("spec"), errors);
+    annotations
 }

@@ -27,11 +27,12 @@ pub(crate) fn fill(spec: &mut Value) {
             ("schedulerName", json!("default-scheduler")),
         ],
     );
-    // The deprecated name of the field is kept in sync.
-    if let Some(account) = spec.get("serviceAccountName").cloned() {
-        set_absent(spec, &[("serviceAccount", account)]);
-    } else if let Some(account) = spec.get("serviceAccount").cloned() {
-        set_absent(spec, &[("serviceAccountName", account)]);
+    // The deprecated name of the field is that of the other, and counts where the other is not set.
+    let is_set = |account: &&Value| account.as_str().is_some_and(|name| !name.is_empty());
+    let fields = ["serviceAccountName", "serviceAccount"];
+    if let Some(account) = fields.iter().find_map(|name| spec.get(name).filter(is_set)).cloned() {
+        spec["serviceAccountName"] = account.clone();
+        spec["serviceAccount"] = account;
     }
     for list in LISTS {
         each(spec, list).for_each(container);

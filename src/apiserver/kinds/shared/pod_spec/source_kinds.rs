@@ -176,7 +176,7 @@ pub(super) fn storage_os(source: &Field<'_>, errors: &mut FieldErrors) {
 /// Drivers are named by domains, of any case.
 pub(super) fn csi_driver(driver: &Field<'_>, errors: &mut FieldErrors) {
     if driver.text().is_empty() {
-        errors.add(|| driver.required(""));
+        return errors.add(|| driver.required(""));
     }
     if driver.text().len() > 63 {
         errors.add(|| driver.too_long(63));
