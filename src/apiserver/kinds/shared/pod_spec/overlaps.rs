@@ -13,6 +13,9 @@ use crate::kinds::field::Field;
 /// more is needed.
 const MOST_SHOWN: usize = 4096;
 
+/// Most directories that the paths of one volume are followed through: longer ones are not compared, which no file system could hold.
+const MOST_STEPS: usize = 1 << 16;
+
 /// A file in a volume, and which source of a projected volume it comes from.
 struct File<'o> {
     path: &'o str,
@@ -100,11 +103,14 @@ struct Directory {
 fn collisions(files: &[File<'_>], volume: &str, warnings: &mut Vec<String>) {
     let mut directories = vec![Directory::default()];
     let mut steps: HashMap<(usize, &str), usize> = HashMap::new();
+    let mut left = MOST_STEPS;
     for (place, file) in files.iter().enumerate() {
         let path = file.path.trim_end_matches('/');
-        if path.is_empty() {
+        let depth = path.split('/').count();
+        if path.is_empty() || depth > left {
             continue;
         }
+        left -= depth;
         let room = MAX_FINDINGS.saturating_sub(warnings.len());
         let (mut at, mut way, mut met) = (0, Vec::new(), Vec::<usize>::new());
         for step in path.split('/') {
@@ -182,5 +188,8 @@ mod tests {
     fn many_files_of_one_path_make_no_more_warnings_than_are_sent() {
         let items: Value = (0..5_000).map(|_| json!({"key": "k", "path": "a/b"})).collect();
         assert_eq!(told(&json!({"name": "v", "downwardAPI": {"items": items}})).len(), MAX_FINDINGS);
+        let deep = "a/".repeat(MOST_STEPS);
+        let items = ["b", &deep, &deep, "b"].map(|path| json!({"key": "k", "path": path}));
+        assert_eq!(told(&json!({"name": "v", "downwardAPI": {"items": items}})).len(), 1);
     }
 }
