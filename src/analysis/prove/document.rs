@@ -115,6 +115,8 @@ pub(super) struct World<'s> {
     pub(super) keeps_wrong_types: bool,
     /// Maps that are modelled incompletely: their source objects may have any property.
     pub(super) partial: BTreeSet<NodeId>,
+    /// Fields that no type declares: each stands for one of another type than is asked for, and may hold anything.
+    pub(super) undeclared: BTreeSet<NodeId>,
     /// Whether map keys are limited to names that most maps allow.
     pub(super) has_usual_keys: bool,
     /// A property of a node that is replaced by another object's.
@@ -124,6 +126,18 @@ pub(super) struct World<'s> {
 }
 
 impl<'s> World<'s> {
+    /// Reports whether the value may be one that no type declared, of which nothing below is modelled. One that is refused for its type
+    /// is none.
+    pub(super) fn may_hold_anything(&self, id: NodeId) -> bool {
+        let sources = self.node(id).ok().and_then(|node| node.made_of.as_ref());
+        sources.filter(|_| self.keeps_wrong_types).is_some_and(|sources| {
+            sources.iter().any(|(_, origin)| match origin {
+                Origin::Node(source) => self.undeclared.contains(source) || self.may_hold_anything(*source),
+                Origin::Json(_) => false,
+            })
+        })
+    }
+
     pub(super) fn new(items: usize, view: View) -> Self {
         Self {
             terms: Terms::default(),
@@ -142,6 +156,7 @@ impl<'s> World<'s> {
             mismatches: BTreeMap::new(),
             keeps_wrong_types: false,
             partial: BTreeSet::new(),
+            undeclared: BTreeSet::new(),
             has_usual_keys: false,
             replaced: None,
             steps: 0,

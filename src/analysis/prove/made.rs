@@ -163,9 +163,9 @@ impl<'s> World<'s> {
             Some(SchemaType::Boolean) => &A_TEXT,
             _ => &A_FLAG,
         };
-        let here = self.node(node)?.here;
-        let present = self.terms.variable(Sort::Bool);
+        let (here, present) = (self.node(node)?.here, self.terms.variable(Sort::Bool));
         let child = self.below(schema, here, present, false);
+        self.undeclared.insert(child);
         self.insert(node, name, child);
         Ok(child)
     }

@@ -149,6 +149,9 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         self.own_rules(place)?;
         for (name, child) in schema.properties.iter().filter(|(_, child)| child.has_rules()) {
             let path = format!("{}.properties[{name}]", place.path);
+            if self.world.may_hold_anything(place.node) {
+                return Err(undecided(UNDECLARED).of(self.asked.side, &path));
+            }
             let Some(node) = self.world.property(place.node, name)? else {
                 return Err(undecided("rules of an unsupported field").of(self.asked.side, &path));
             };
@@ -177,6 +180,9 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
         let Form::List { items, .. } = self.world.force(place.node)? else {
             return Err(undecided("rules of an unsupported list").of(self.asked.side, &path));
         };
+        if self.world.may_hold_anything(place.node) {
+            return Err(undecided(UNDECLARED).of(self.asked.side, &path));
+        }
         // Items that gain an old value, or get another one, are validated anew.
         let known = place.before.filter(|before| are_keyed_alike(before, place.schema));
         let before = known.and_then(|before| before.items.as_deref());
@@ -247,7 +253,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             return Err(undecided("rules of an unsupported map").of(self.asked.side, &path));
         };
         let before = place.before.and_then(|before| before.additional_schema());
-        if self.world.partial.contains(&place.node) {
+        if self.world.partial.contains(&place.node) || self.world.may_hold_anything(place.node) {
             return Err(undecided(UNDECLARED).of(self.asked.side, &path));
         }
         for (key, node) in entries {

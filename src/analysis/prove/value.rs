@@ -214,6 +214,7 @@ impl<'s> World<'s> {
         let typed = self.view == View::Typed;
         let value = match form {
             Form::Map { .. } if self.partial.contains(&id) => Value::unknown(UNDECLARED),
+            Form::Map { .. } | Form::List { .. } if self.may_hold_anything(id) => Value::unknown(UNDECLARED),
             Form::Bool(value) => Value::Bool(value),
             Form::Int(value) => Value::Int(value),
             Form::Text(value) if typed => self.formatted(value, &node)?,
