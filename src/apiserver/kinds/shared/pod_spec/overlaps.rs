@@ -2,6 +2,7 @@
 //! (pkg/api/pod/warnings.go, `warningsForOverlappingVirtualPaths`).
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use admit_apimachinery::findings::MAX_FINDINGS;
 use admit_apimachinery::go;
@@ -19,7 +20,7 @@ const MOST_STEPS: usize = 1 << 16;
 /// A file in a volume, and which source of a projected volume it comes from.
 struct File<'o> {
     path: &'o str,
-    source: Option<String>,
+    source: Option<Rc<str>>,
 }
 
 pub(super) fn warn(volumes: &Field<'_>, warnings: &mut Vec<String>) {
@@ -41,7 +42,9 @@ pub(super) fn warn(volumes: &Field<'_>, warnings: &mut Vec<String>) {
         }
         let mut files = Vec::new();
         for source in volume.get("projected").get("sources").items() {
-            if source.value().as_object().is_none_or(|members| members.values().all(Value::is_null)) {
+            let is_empty =
+                source.value().as_object().is_none_or(|members| members.values().all(Value::is_null));
+            if is_empty && warnings.len() < MAX_FINDINGS {
                 warnings.push(format!("volume {name} (Projected) has no sources provided"));
             }
             files.extend(projected(&source));
@@ -59,7 +62,8 @@ fn shortened(text: &str) -> &str {
 }
 
 fn items<'o>(source: &Field<'o>, told: Option<&str>) -> Vec<File<'o>> {
-    let file = |item: Field<'o>| File { path: item.get("path").text(), source: told.map(str::to_owned) };
+    let told = told.map(Rc::from);
+    let file = |item: Field<'o>| File { path: item.get("path").text(), source: told.clone() };
     source.get("items").items().map(file).collect()
 }
 
@@ -73,7 +77,7 @@ fn projected<'o>(source: &Field<'o>) -> Vec<File<'o>> {
             return items(&own, Some(&format!("{told}{name}")));
         }
     }
-    let file = |path: Field<'o>, told: String| File { path: path.text(), source: Some(told) };
+    let file = |path: Field<'o>, told: String| File { path: path.text(), source: Some(told.into()) };
     let (token, bundle) = (source.get("serviceAccountToken"), source.get("clusterTrustBundle"));
     if token.is_set() {
         return vec![file(token.get("path"), "ServiceAccountToken".to_owned())];
@@ -188,6 +192,8 @@ mod tests {
     fn many_files_of_one_path_make_no_more_warnings_than_are_sent() {
         let items: Value = (0..5_000).map(|_| json!({"key": "k", "path": "a/b"})).collect();
         assert_eq!(told(&json!({"name": "v", "downwardAPI": {"items": items}})).len(), MAX_FINDINGS);
+        let sources: Value = (0..5_000).map(|_| json!({})).collect();
+        assert_eq!(told(&json!({"name": "v", "projected": {"sources": sources}})).len(), MAX_FINDINGS);
         let deep = "a/".repeat(MOST_STEPS);
         let items = ["b", &deep, &deep, "b"].map(|path| json!({"key": "k", "path": path}));
         assert_eq!(told(&json!({"name": "v", "downwardAPI": {"items": items}})).len(), 1);
