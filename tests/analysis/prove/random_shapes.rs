@@ -106,6 +106,16 @@ fn plain(path: &str) -> String {
     plain
 }
 
+/// The path of the values that a junctor of a schema is about: what fails in one of its branches is told at any path below.
+fn of_junctor(place: &str) -> Option<String> {
+    let (_, place) = place.split_once("openAPIV3Schema")?;
+    let (value, keyword) = place.rsplit_once('.')?;
+    matches!(keyword, "allOf" | "anyOf" | "oneOf" | "not").then(|| {
+        let value = value.replace(".properties[", ".").replace(']', "").replace(".additionalProperties", "");
+        value.replace(".items", "").trim_start_matches('.').to_owned()
+    })
+}
+
 /// Whether what is refused is among what is said to break, or not to be known.
 fn is_told(report: &Report, refusals: &[(String, String)]) -> bool {
     if !report.undecided.is_empty() {
@@ -123,6 +133,7 @@ fn is_told(report: &Report, refusals: &[(String, String)]) -> bool {
                     || path == field
                     || is_named
                     || path.starts_with(&format!("{field}."))
+                    || of_junctor(&known.place).is_some_and(|of| path.starts_with(&format!("{of}.")))
             })
     })
 }
