@@ -5,6 +5,7 @@
 //!
 //! Not done here: detection of duplicate members (only the JSON parser sees them), defaults, validation of values.
 
+mod schemas;
 mod words;
 mod written;
 
@@ -92,6 +93,8 @@ struct Decoder<'t> {
     emptied: Vec<Place>,
     /// Package and name of the innermost message, for type errors.
     owner: (&'static str, &'static str),
+    /// The message whose field reads its JSON by itself, and is named in place of what it reads.
+    reader: Option<&'static str>,
 }
 
 impl<'t> Decoder<'t> {
@@ -107,6 +110,7 @@ impl<'t> Decoder<'t> {
             steps: Vec::new(),
             emptied: Vec::new(),
             owner: ("", ""),
+            reader: None,
         }
     }
 
@@ -135,8 +139,7 @@ impl<'t> Decoder<'t> {
                     let value = self.value(&field.kind, member)?;
                     self.note_empty(definition, field, &value);
                     self.steps.pop();
-                    // A `SchemaOrArray` that is neither is dropped.
-                    if !value.is_null() {
+                    if !value.is_null() && !schemas::is_neither(&field.kind, &value) {
                         decoded.insert(field.name, value);
                     }
                 }
@@ -157,7 +160,7 @@ impl<'t> Decoder<'t> {
     /// Records the place of an empty list or map that will not be written.
     fn note_empty(&mut self, owner: &TypeDef, field: &Field, value: &Value) {
         let is_map = match (field.kind.pointee(), value) {
-            (TypeRef::List(_), Value::Array(items)) if items.is_empty() => false,
+            (TypeRef::List(_) | TypeRef::SchemaOrArray(_), Value::Array(items)) if items.is_empty() => false,
             (TypeRef::Map(_), Value::Object(members)) if members.is_empty() => true,
             _ => return,
         };
@@ -203,13 +206,7 @@ impl<'t> Decoder<'t> {
             (
                 TypeRef::SchemaOrArray(id) | TypeRef::SchemaOrBool(id) | TypeRef::SchemaOrStrings(id),
                 value,
-            ) => {
-                // Types with their own JSON methods ignore strict decoding.
-                let unknown = std::mem::take(&mut self.unknown);
-                let read = self.schema(kind, *id, value);
-                self.unknown = unknown;
-                read
-            }
+            ) => self.schema_or(kind, *id, value),
             (TypeRef::String | TypeRef::Enum(_) | TypeRef::IntOrString, value @ Value::String(_))
             | (TypeRef::Bool, value @ Value::Bool(_)) => Ok(value),
             (TypeRef::String | TypeRef::Enum(_), value) => Ok(self.wrong(value, &self.go_type(kind))),
@@ -309,20 +306,6 @@ impl<'t> Decoder<'t> {
             (_, value) => value.is_number(),
         };
         if fits { value } else { self.wrong(value, &self.go_type(kind)) }
-    }
-
-    fn schema(&mut self, kind: &TypeRef, id: TypeId, value: Value) -> Result<Value, DecodeError> {
-        match (kind, value) {
-            (_, value @ Value::Object(_)) => self.message(id, value),
-            (TypeRef::SchemaOrArray(_), value @ Value::Array(_)) => {
-                self.list(&TypeRef::Message(id), value, kind)
-            }
-            (TypeRef::SchemaOrArray(_), _) => Ok(Value::Null),
-            (TypeRef::SchemaOrBool(_), value @ Value::Bool(_)) | (TypeRef::SchemaOrStrings(_), value) => {
-                Ok(value)
-            }
-            (_, value) => self.unread(DecodeError::new("boolean or JSON schema expected".to_owned()), value),
-        }
     }
 
     fn base64(&mut self, value: Value) -> Value {

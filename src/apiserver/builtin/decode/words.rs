@@ -96,7 +96,8 @@ impl Decoder<'_> {
         } else {
             format!(
                 "json: cannot unmarshal {found} into Go struct field {}.{} of type {expected}",
-                self.owner.1, self.plain
+                self.reader.unwrap_or(self.owner.1),
+                self.plain
             )
         };
         DecodeError { number: shown.map(|shown| (self.indexed.clone(), shown)), ..DecodeError::new(text) }
