@@ -76,12 +76,16 @@ impl Reader<'_> {
     fn node(&mut self, at: Entry<'_, '_>) -> Schema {
         let mut unsupported = self.unsupported_keywords(at);
         let items = match at.map.get("items") {
-            None | Some(Value::Null) => None,
-            Some(value @ Value::Array(_)) => {
+            Some(value @ Value::Array(items)) if !items.is_empty() => {
                 unsupported.push(Unsupported::ItemsList(self.schemas(at, "items"), value.clone()));
                 None
             }
-            Some(value) => Some(Box::new(self.schema(value, &at.path.child("items")))),
+            // What is neither a schema nor a list of some is not read.
+            None
+            | Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_)) => {
+                None
+            }
+            Some(value @ Value::Object(_)) => Some(Box::new(self.schema(value, &at.path.child("items")))),
         };
         Schema {
             schema_type: self.text(at, "type").map(|text| SchemaType::parse(&text)),

@@ -6,6 +6,7 @@ use admit_policy::crd::{CompiledCrd, Definition};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
+use crate::emptied;
 use crate::kinds::shared::defaults::set_absent;
 use crate::kinds::{Habit, Strategy};
 use crate::object;
@@ -82,9 +83,11 @@ fn mark_deleted(definition: &mut Value, clock: &Clock) {
 }
 
 fn compile(definition: &Value, old: Option<&Value>) -> Causes {
+    // Some keywords count even if they are empty.
+    let definition = emptied::as_sent(definition, Vec::new);
     let compiled = match old {
-        None => CompiledCrd::compile(definition),
-        Some(old) => CompiledCrd::compile_update(definition, old),
+        None => CompiledCrd::compile(&definition),
+        Some(old) => CompiledCrd::compile_update(&definition, old),
     };
     compiled.err().map(|errors| causes(&errors)).unwrap_or_default()
 }

@@ -129,12 +129,26 @@ pub(super) fn versions(manifest: &Value, hoisted: Hoisted) -> BadValue {
     BadValue::Verbatim(printed)
 }
 
-/// The schema of one version.
-pub(super) fn schema_of(manifest: &Value, version: &str) -> BadValue {
-    let versions = pointer::items(manifest, "/spec/versions");
-    let named = versions.iter().find(|candidate| field(candidate, "name") == version);
-    let found = named.and_then(|version| version.pointer("/schema/openAPIV3Schema"));
-    BadValue::Verbatim(schema(found.unwrap_or(&Value::Null)))
+/// The schema of the version at this place, as it was sent.
+pub(super) fn schema_at(manifest: &Value, place: usize) -> &Value {
+    let version = pointer::items(manifest, "/spec/versions").get(place);
+    version.and_then(|version| version.pointer("/schema/openAPIV3Schema")).unwrap_or(&Value::Null)
+}
+
+/// A schema.
+pub(super) fn schema_text(value: &Value) -> BadValue {
+    BadValue::Verbatim(schema(value))
+}
+
+/// The fields of a schema that are set, by their Go names, in the order of their declaration. Lists and maps are set even if they are empty.
+pub(super) fn set_fields(schema: &Value) -> impl Iterator<Item = (&'static str, &Value)> {
+    let fields = SCHEMA.iter().chain([&RULES]).map(|(name, key, form)| (*name, *form, field(schema, key)));
+    let set = fields.filter(|(_, form, value)| match form {
+        Form::Text => value.as_str().is_some_and(|text| !text.is_empty()),
+        Form::Flag => **value == true,
+        _ => !value.is_null(),
+    });
+    set.map(|(name, _, value)| (name, value))
 }
 
 /// The value of `items`.

@@ -18,6 +18,7 @@ mod replaced;
 mod rules;
 mod structural;
 mod versions;
+mod with_status;
 
 pub(crate) use costs::{EXPRESSION_LIMIT, TOTAL_LIMIT};
 pub(crate) use node::occurrences;

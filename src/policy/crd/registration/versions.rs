@@ -12,11 +12,11 @@ use serde_json::Value;
 use super::demands::Demands;
 use super::internal::{self, Hoisted};
 use super::structural::has_unsupported;
-use super::{costs, defaults, node, replaced, structural};
+use super::{costs, defaults, node, replaced, structural, with_status};
 use crate::crd::definition::{Definition, PrinterColumn, ScalePaths, Version};
 use crate::crd::field_path::{self, Subscripts};
 use crate::read::path::Path;
-use crate::schema::{Schema, SchemaType, Unsupported};
+use crate::schema::{Schema, SchemaType};
 
 /// The parts that are equal in all versions. The API server's internal form holds them once, at the top of the spec.
 fn hoisted(versions: &[Version]) -> Hoisted {
@@ -62,6 +62,12 @@ impl<'d> Checked<'d> {
             shared: hoisted(&definition.versions),
             patterns: RefCell::new(patterns),
         }
+    }
+
+    /// Names of versions may be given twice, so a version is found by its place.
+    fn schema_as_sent(&self, version: &Version) -> &'d Value {
+        let place = self.definition.versions.iter().position(|candidate| std::ptr::eq(candidate, version));
+        place.map_or(&Value::Null, |place| internal::schema_at(self.manifest, place))
     }
 
     fn stored_version(&self, version: &Version) -> Option<&Version> {
@@ -169,7 +175,7 @@ impl<'d> Checked<'d> {
     ) {
         let before = errors.count();
         if status {
-            root_with_status(schema, internal::schema_of(self.manifest, &version.name), path, errors);
+            with_status::root(self.schema_as_sent(version), path, errors);
         }
         if schema.nullable {
             errors.push(FieldError::forbidden(path.child("nullable"), "nullable cannot be true at the root"));
@@ -248,47 +254,6 @@ fn deprecation(version: &Version, path: &Path<'_>, errors: &mut FieldErrors) {
         refuse(format!(
             "must only contain printable UTF-8 characters; non-printable character found at index {i}"
         ));
-    }
-}
-
-/// With a status subresource the status is validated alone, so nothing at the root may constrain both.
-fn root_with_status(schema: &Schema, shown: BadValue, path: &Path<'_>, errors: &mut FieldErrors) {
-    const ALLOWED: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
-                           MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties \
-                           ExternalDocs Example XPreserveUnknownFields XValidations]";
-    // Fields are checked in the order of declaration, and only the first error is reported.
-    let before_type = [Unsupported::Id, Unsupported::MetaSchema, Unsupported::Ref];
-    let is_before_type = schema.unsupported.iter().any(|keyword| before_type.contains(keyword));
-    if let Some(other) = schema
-        .schema_type
-        .as_ref()
-        .filter(|schema_type| **schema_type != SchemaType::Object && !is_before_type)
-    {
-        let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is \
-                      enabled";
-        errors.push(FieldError::invalid(path.child("type"), other.as_str(), detail));
-        return;
-    }
-    let checks = &schema.checks;
-    let others = schema.default.is_some()
-        || schema.nullable
-        || schema.additional_properties.is_some()
-        || schema.embedded_resource
-        || schema.int_or_string
-        || schema.list_type.is_some()
-        || schema.map_type.is_some()
-        || !schema.list_map_keys.is_empty()
-        || !schema.unsupported.is_empty()
-        || checks.max_properties.is_some()
-        || checks.min_properties.is_some()
-        || checks.not.is_some()
-        || [checks.all_of.len(), checks.any_of.len(), checks.one_of.len(), checks.enumeration.len()]
-            != [0; 4];
-    if others {
-        let detail = format!(
-            "only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled"
-        );
-        errors.push(FieldError::invalid(path, shown, detail));
     }
 }
 
