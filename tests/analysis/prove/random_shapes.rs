@@ -106,14 +106,20 @@ fn plain(path: &str) -> String {
     plain
 }
 
-/// The path of the values that a junctor of a schema is about: what fails in one of its branches is told at any path below.
-fn of_junctor(place: &str) -> Option<String> {
-    let (_, place) = place.split_once("openAPIV3Schema")?;
-    let (value, keyword) = place.rsplit_once('.')?;
-    matches!(keyword, "allOf" | "anyOf" | "oneOf" | "not").then(|| {
-        let value = value.replace(".properties[", ".").replace(']', "").replace(".additionalProperties", "");
-        value.replace(".items", "").trim_start_matches('.').to_owned()
-    })
+/// Whether a path is below the values of a junctor that is said to break, which fails for this object: what fails in one of its branches is
+/// told beside it.
+fn is_in_branch(path: &str, place: &str, refusals: &[(String, String)]) -> bool {
+    let Some((value, keyword)) =
+        place.split_once("openAPIV3Schema").and_then(|(_, place)| place.rsplit_once('.'))
+    else {
+        return false;
+    };
+    let value = value.replace(".properties[", ".").replace(']', "").replace(".additionalProperties", "");
+    let value = value.replace(".items", "");
+    let failed = format!("({keyword})");
+    ["allOf", "anyOf", "oneOf", "not"].contains(&keyword)
+        && path.starts_with(&format!("{}.", value.trim_start_matches('.')))
+        && refusals.iter().any(|(_, text)| text.contains(&failed))
 }
 
 /// Whether what is refused is among what is said to break, or not to be known.
@@ -133,7 +139,7 @@ fn is_told(report: &Report, refusals: &[(String, String)]) -> bool {
                     || path == field
                     || is_named
                     || path.starts_with(&format!("{field}."))
-                    || of_junctor(&known.place).is_some_and(|of| path.starts_with(&format!("{of}.")))
+                    || is_in_branch(&path, &known.place, refusals)
             })
     })
 }
