@@ -232,7 +232,9 @@ fn formatted(value: &Value, form: Form) -> String {
             object([("Schema", "null".to_owned()), ("JSONSchemas", formatted(value, Form::Schemas))])
         }
         (Form::SchemaOrList, value) => {
-            object([("Schema", schema(value)), ("JSONSchemas", "null".to_owned())])
+            // What is neither is not read.
+            let schema = if value.is_object() { schema(value) } else { "null".to_owned() };
+            object([("Schema", schema), ("JSONSchemas", "null".to_owned())])
         }
         (Form::Structure(fields), value) => structure(value, fields.iter()),
         (Form::Structures(fields), value) => {

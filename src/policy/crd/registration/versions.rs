@@ -64,12 +64,6 @@ impl<'d> Checked<'d> {
         }
     }
 
-    /// Names of versions may be given twice, so a version is found by its place.
-    fn schema_as_sent(&self, version: &Version) -> &'d Value {
-        let place = self.definition.versions.iter().position(|candidate| std::ptr::eq(candidate, version));
-        place.map_or(&Value::Null, |place| internal::schema_at(self.manifest, place))
-    }
-
     fn stored_version(&self, version: &Version) -> Option<&Version> {
         self.replaced.and_then(|replaced| replaced.version(&version.name))
     }
@@ -78,7 +72,7 @@ impl<'d> Checked<'d> {
     pub(super) fn each(&self, spec: &Path<'_>, errors: &mut FieldErrors) {
         let versions_at = spec.child("versions");
         for (i, version) in self.definition.versions.iter().enumerate() {
-            self.version(version, &versions_at.index(i), errors);
+            self.version((i, version), &versions_at.index(i), errors);
         }
         let versions = &self.definition.versions;
         let internal = || internal::versions(self.manifest, self.shared);
@@ -115,7 +109,7 @@ impl<'d> Checked<'d> {
         }
     }
 
-    fn version(&self, version: &Version, at: &Path<'_>, errors: &mut FieldErrors) {
+    fn version(&self, (place, version): (usize, &Version), at: &Path<'_>, errors: &mut FieldErrors) {
         let problems = names::dns1035_label(&version.name);
         if !problems.is_empty() {
             errors.push(FieldError::invalid(at.child("name"), version.name.as_str(), problems.join(",")));
@@ -124,13 +118,8 @@ impl<'d> Checked<'d> {
         let own_schema = version.schema.as_deref().filter(|_| !self.shared.schema);
         if let Some(own_schema) = own_schema {
             let at = at.child("schema");
-            self.schema(
-                own_schema,
-                version,
-                version.status_subresource,
-                &at.child("openAPIV3Schema"),
-                errors,
-            );
+            let alone = version.status_subresource.then(|| internal::schema_at(self.manifest, place));
+            self.schema(own_schema, version, alone, &at.child("openAPIV3Schema"), errors);
         }
         if !self.shared.subresources {
             scale(version.scale.as_ref(), &at.child("subresources"), errors);
@@ -151,7 +140,8 @@ impl<'d> Checked<'d> {
         if let Some(schema) = shared_schema {
             let status = versions.iter().any(|version| version.status_subresource);
             let at = spec.child("validation");
-            self.schema(schema, first, status, &at.child("openAPIV3Schema"), errors);
+            let alone = status.then(|| internal::schema_at(self.manifest, 0));
+            self.schema(schema, first, alone, &at.child("openAPIV3Schema"), errors);
         }
         if self.shared.subresources {
             scale(first.scale.as_ref(), &spec.child("subresources"), errors);
@@ -164,18 +154,18 @@ impl<'d> Checked<'d> {
         }
     }
 
-    /// Validates the schema of one version, or the shared one.
+    /// Validates the schema of one version, or the shared one. `alone` is what was sent, where the status is validated alone.
     fn schema(
         &self,
         schema: &Schema,
         version: &Version,
-        status: bool,
+        alone: Option<&Value>,
         path: &Path<'_>,
         errors: &mut FieldErrors,
     ) {
         let before = errors.count();
-        if status {
-            with_status::root(self.schema_as_sent(version), path, errors);
+        if let Some(sent) = alone {
+            with_status::root(sent, path, errors);
         }
         if schema.nullable {
             errors.push(FieldError::forbidden(path.child("nullable"), "nullable cannot be true at the root"));

@@ -44,8 +44,10 @@ pub(super) fn root(schema: &Value, path: &Path<'_>, errors: &mut FieldErrors) {
             return errors.push(FieldError::invalid(path.child("type"), shown, detail));
         }
         if !ALLOWED.contains(&name) {
-            let detail = format!("only [{}] fields are allowed {WHERE}", ALLOWED.join(" "));
-            return errors.push(FieldError::invalid(path, internal::schema_text(schema), detail));
+            return errors.add(|| {
+                let detail = format!("only [{}] fields are allowed {WHERE}", ALLOWED.join(" "));
+                FieldError::invalid(path, internal::schema_text(schema), detail)
+            });
         }
     }
 }
