@@ -49,3 +49,45 @@ impl Decoder<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::builtin::decode::{Decoded, decode};
+    use crate::builtin::tables;
+
+    fn read(schema: &Value) -> Result<Decoded, DecodeError> {
+        let id = tables().kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition").expect("a kind");
+        let definition =
+            json!({"spec": {"versions": [{"name": "v1", "schema": {"openAPIV3Schema": schema}}]}});
+        decode(tables(), id, definition)
+    }
+
+    #[test]
+    fn type_errors_name_the_message_that_reads_by_itself() {
+        for (schema, found) in [
+            (json!({"externalDocs": {"url": 1}}), "number into Go struct field ExternalDocumentation"),
+            (json!({"items": {"externalDocs": {"url": 1}}}), "number into Go struct field JSONSchemaProps"),
+            (
+                json!({"additionalProperties": {"x-kubernetes-validations": [{"rule": []}]}}),
+                "array into Go struct field JSONSchemaProps",
+            ),
+            (json!({"dependencies": {"a": ["b", {}]}}), "object into Go struct field JSONSchemaProps"),
+        ] {
+            let error = read(&schema).expect_err("wrong type").to_string();
+            assert!(error.contains(found) && error.ends_with("of type string"), "{schema}: {error}");
+        }
+    }
+
+    #[test]
+    fn items_that_are_neither_a_schema_nor_some_are_not_written() {
+        for items in [json!([]), json!(5), json!("text"), json!(null)] {
+            let decoded = read(&json!({"type": "array", "items": items})).expect("decodes");
+            let schema = &decoded.value["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+            assert_eq!(*schema, json!({"type": "array"}));
+            assert_eq!(decoded.emptied.len(), usize::from(items.is_array()), "{items}");
+        }
+    }
+}
