@@ -305,7 +305,14 @@ impl<'t> Decoder<'t> {
             (TypeRef::Int64, Value::Number(number)) => number.as_i64().is_some(),
             (_, value) => value.is_number(),
         };
-        if fits { value } else { self.wrong(value, &self.go_type(kind)) }
+        match value {
+            // Written without a fraction of zero, so that what is sent again is no change.
+            Value::Number(number) if fits && *kind == TypeRef::Float64 => {
+                Value::Number(scalar::float(number))
+            }
+            value if fits => value,
+            value => self.wrong(value, &self.go_type(kind)),
+        }
     }
 
     fn base64(&mut self, value: Value) -> Value {

@@ -5,6 +5,7 @@ use admit_apimachinery::go::json::CorruptInput;
 use admit_apimachinery::go::layout::TimestampError;
 use admit_apimachinery::go::{self, Layout, Timestamp};
 use admit_apimachinery::quantity::{Quantity, QuantityError};
+use serde_json::{Number, Value};
 
 /// Why a string is not such a value, in Go's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,9 +44,20 @@ pub(super) fn quantity(text: &str) -> Result<String, ScalarError> {
     Ok(read.to_string())
 }
 
+/// A floating-point number in the notation in which it is written: 1000, not 1000.0.
+pub(super) fn float(number: Number) -> Number {
+    go::json::text(&Value::Number(number.clone())).parse().unwrap_or(number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_floats_are_written_without_a_fraction() {
+        let written = |text: &str| float(text.parse().expect("a number")).to_string();
+        assert_eq!(["1000.0", "5e-1", "1000", "-2.0"].map(written), ["1000", "0.5", "1000", "-2"]);
+    }
 
     #[test]
     fn times_are_written_in_utc() {
