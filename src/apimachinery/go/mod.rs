@@ -6,6 +6,7 @@
 //! | [`quote`](mod@quote), [`integer`], [`float`] | `strconv`, `unicode.IsPrint` |
 //! | [`duration`], [`layout`], [`instant`], [`zone`] | `time` |
 //! | [`netip`], [`url`] | `net/netip`, `net/url` |
+//! | [`mime`] | `mime` |
 //! | [`base64`], [`hex`], [`json`], [`pem`] | `encoding/base64`, `encoding/hex`, `encoding/json`, `encoding/pem` |
 
 pub mod base64;
@@ -16,6 +17,7 @@ pub mod instant;
 pub mod integer;
 pub mod json;
 pub mod layout;
+pub mod mime;
 pub mod netip;
 pub mod pem;
 pub mod quote;
