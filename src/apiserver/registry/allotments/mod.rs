@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 pub use self::ranges::{ServiceNetwork, ServiceRange, ServiceRangeError};
 use super::{Registry, kinds};
-use crate::call::Call;
+use crate::call::{Call, DeleteOptions};
 use crate::kinds::core::service::allotment;
 use crate::kinds::core::service::node_ports::{self, Draw, NoPort, ON_NODES};
 use crate::object;
@@ -265,6 +265,26 @@ impl Registry {
             ports: node_ports::held(removed).into_iter().collect(),
         };
         self.give_back(&returned, &call.namespace, object::name(removed)).await;
+        self.forget_endpoints(call, object::name(removed)).await;
+    }
+
+    /// Deletes the Endpoints of a removed service, which a new one of its name would begin with.
+    fn forget_endpoints<'r>(&'r self, call: &'r Call, name: &'r str) -> BoxFuture<'r, ()> {
+        Box::pin(async move {
+            let served = self.served();
+            let Some(info) = served.table.find("", "v1", "endpoints") else { return };
+            let about = call.about(info, &call.namespace).admitted();
+            if let Err(refusal) = self.delete(&about, name, &DeleteOptions::default()).await
+                && refusal.code() != 404
+            {
+                tracing::error!(
+                    ?refusal,
+                    namespace = call.namespace,
+                    name,
+                    "the Endpoints of a removed service stay"
+                );
+            }
+        })
     }
 
     async fn give_back(&self, returned: &Returned, namespace: &str, name: &str) {
