@@ -50,7 +50,7 @@
 //! | `metrics` | the counts of requests for `/metrics` | resources |
 //! | `flowcontrol` | how much work runs concurrently, per user and in total | identity, interrupt, status |
 //! | `server` | the state that all requests share, and its start | admission, audit, authentication, authorization, call, callout, clock, conversion, emptied, flowcontrol, housekeeping, identity, logs, metrics, object, openapi, registry, resources, status, store, warning |
-//! | `http` | paths, bodies, responses and connections | aggregation, audit, authorization, builtin, call, callout, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, logs, metrics, object, registry, resources, server, status, table, warning |
+//! | `http` | paths, bodies, responses and connections | aggregation, audit, authorization, builtin, call, callout, certificate, clock, codec, conversion, discovery, emptied, flowcontrol, identity, kinds, logs, metrics, object, registry, resources, server, status, table, warning |
 
 mod admission;
 mod aggregation;

@@ -49,6 +49,15 @@ pub fn decode(tables: &Tables, id: TypeId, value: Value) -> Result<Decoded, Deco
     decode_within(tables, id, value, Budget::UNLIMITED)
 }
 
+/// Returns the metadata of an object with its fields in the order of their type.
+#[must_use]
+pub fn ordered_metadata(tables: &Tables, metadata: Value) -> Value {
+    match tables.by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") {
+        Some(id) => rewritten(tables, id, metadata),
+        None => metadata,
+    }
+}
+
 /// Converts `value` to the canonical form of the message `id`; values that their types cannot read stay unchanged.
 #[must_use]
 pub fn rewritten(tables: &Tables, id: TypeId, value: Value) -> Value {

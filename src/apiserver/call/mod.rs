@@ -6,6 +6,9 @@ mod options;
 
 use std::sync::Arc;
 
+use admit_apimachinery::go;
+use admit_apimachinery::names::path_segment;
+
 pub(crate) use self::list_options::{ListOptions, VersionMatch};
 pub(crate) use self::options::{
     DeleteOptions, FieldValidation, Propagation, Query, WriteOptions, check_export, unescape,
@@ -15,8 +18,9 @@ use crate::clock::Clock;
 use crate::conversion::{Conversions, Webhook};
 use crate::emptied::Emptied;
 use crate::identity::Identity;
-use crate::resources::{ResourceInfo, Subresource};
+use crate::resources::{ResourceInfo, Scope, Subresource};
 use crate::served::{CustomVersion, ScalePaths};
+use crate::status::Refusal;
 use crate::store::Key;
 use crate::warning::Warnings;
 
@@ -42,6 +46,23 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// Checks that an object can have this name, and the namespace of the call: both come from the path of a request.
+    ///
+    /// # Errors
+    /// 400 for a name that cannot stand in a path, and for an object in no namespace.
+    pub(crate) fn check_name(&self, name: &str) -> Result<(), Refusal> {
+        if self.info.scope == Scope::Namespaced && self.namespace.is_empty() {
+            return Err(Refusal::bad_request("Namespace parameter required."));
+        }
+        match path_segment(name, false).as_slice() {
+            [] => Ok(()),
+            problems => {
+                let problems = problems.join(";");
+                Err(Refusal::bad_request(format!("Name parameter invalid: {}: {problems}", go::quote(name))))
+            }
+        }
+    }
+
     pub(crate) fn key(&self, name: &str) -> Key {
         Key {
             resource: self.info.storage_key.as_str().into(),

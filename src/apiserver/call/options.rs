@@ -252,6 +252,28 @@ pub(crate) struct DeleteOptions {
     pub raw: Value,
 }
 
+/// The kinds that a body of options may have in any group and version, although none is one of options of a deletion.
+const UNVERSIONED: [&str; 7] = [
+    "APIGroup",
+    "APIGroupList",
+    "APIResourceList",
+    "APIVersions",
+    "CreateOptions",
+    "Status",
+    "UpdateOptions",
+];
+/// Such kinds of `meta.k8s.io/v1`.
+const META: [&str; 8] = [
+    "GetOptions",
+    "ListOptions",
+    "PartialObjectMetadata",
+    "PartialObjectMetadataList",
+    "PatchOptions",
+    "Table",
+    "TableOptions",
+    "WatchEvent",
+];
+
 impl DeleteOptions {
     /// Parses the options from the body if there is one, otherwise from the query.
     ///
@@ -267,6 +289,10 @@ impl DeleteOptions {
             text.unwrap_or(unsaid)
         };
         let (kind, api_version) = (said("kind", "DeleteOptions"), said("apiVersion", "meta.k8s.io/v1"));
+        if UNVERSIONED.contains(&kind) || (api_version == "meta.k8s.io/v1" && META.contains(&kind)) {
+            let why = format!("converting (v1.{kind}) to (v1.DeleteOptions): unknown conversion");
+            return Err(Refusal::bad_request(why));
+        }
         if kind != "DeleteOptions" {
             return Err(Refusal::bad_request(format!(
                 "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \

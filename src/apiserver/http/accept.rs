@@ -3,8 +3,8 @@
 
 use http::{HeaderMap, header};
 
-use crate::call::Query;
-use crate::resources::ResourceInfo;
+use crate::call::{Call, Query};
+use crate::resources::go_package;
 use crate::status::Refusal;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,13 +36,24 @@ impl Default for Accepted {
     }
 }
 
+/// The forms of a response beside JSON and YAML.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offered {
+    pub(super) protobuf: bool,
+    pub(super) tables: bool,
+}
+
+impl Offered {
+    pub(super) const ALL: Self = Self { protobuf: true, tables: true };
+}
+
 pub(super) const TYPES: [&str; 3] =
     ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 impl Accepted {
-    /// Parses the header; without one, JSON is accepted. `protobuf`: whether the response has a protobuf form.
-    pub(super) fn parse(headers: &HeaderMap, query: &str, protobuf: bool) -> Self {
-        match Self::media_type(headers, protobuf) {
+    /// Parses the header; without one, JSON is accepted.
+    pub(super) fn parse(headers: &HeaderMap, query: &str, offered: Offered) -> Self {
+        match Self::media_type(headers, offered) {
             Self::Json(form) if wants_pretty(headers, query) => Self::Pretty(form),
             other => other,
         }
@@ -52,7 +63,7 @@ impl Accepted {
     pub(super) fn parse_whole(headers: &HeaderMap, query: &str) -> Self {
         let clauses = clauses(headers);
         if clauses.is_empty() {
-            return Self::parse(headers, query, true);
+            return Self::parse(headers, query, Offered::ALL);
         }
         let whole = |accepted: &Self| accepted.form() == Form::Whole;
         match clauses.iter().find_map(|clause| clause.accepted().filter(whole)) {
@@ -62,12 +73,15 @@ impl Accepted {
         }
     }
 
-    fn media_type(headers: &HeaderMap, protobuf: bool) -> Self {
+    fn media_type(headers: &HeaderMap, offered: Offered) -> Self {
         let clauses = clauses(headers);
         if clauses.is_empty() {
             return Self::default();
         }
-        let served = |accepted: &Self| protobuf || !matches!(accepted, Self::Protobuf(_));
+        let served = |accepted: &Self| {
+            (offered.protobuf || !matches!(accepted, Self::Protobuf(_)))
+                && (offered.tables || !matches!(accepted.form(), Form::Table(_)))
+        };
         clauses.iter().find_map(|clause| clause.accepted().filter(served)).unwrap_or(Self::Nothing)
     }
 
@@ -84,47 +98,34 @@ impl Accepted {
         if *self == Self::Nothing { Err(Refusal::not_acceptable(&TYPES)) } else { Ok(()) }
     }
 
-    /// Like [`Self::check`], for reads of built-in kinds: upstream's router for these does not match media type ranges, and
-    /// refuses unknown types with a message of its own.
-    pub(super) fn check_for(
-        &self,
-        info: &ResourceInfo,
-        headers: &HeaderMap,
-        listing: bool,
-    ) -> Result<(), Refusal> {
-        if !info.builtin || is_routed(headers, &TYPES) {
-            return self.check();
-        }
-        let streams = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
-        let mut available = TYPES.to_vec();
-        if listing {
-            available.extend(streams);
-        }
-        Err(Refusal::no_representation(&available))
-    }
-
     /// Checks that a list, or a single object, can be shown in the requested form.
-    pub(super) fn check_shape(&self, info: &ResourceInfo, listing: bool) -> Result<(), Refusal> {
+    pub(super) fn check_shape(&self, call: &Call, listing: bool) -> Result<(), Refusal> {
         let Form::Metadata(_, list) = self.form() else { return Ok(()) };
-        match (list, listing) {
-            (true, false) if info.builtin => Err(Refusal::not_acceptable_form(format!(
-                "you requested PartialObjectMetadataList, but the requested object is not a list (*{}.{})",
-                info.go_package(),
-                info.kind
-            ))),
-            (true, false) => Err(Refusal::unclassified("content is not a list")),
-            (false, true) => {
-                let held = if info.builtin {
-                    format!("*{}.{}", info.go_package(), info.list_kind)
-                } else {
-                    "*unstructured.UnstructuredList".to_owned()
-                };
-                Err(Refusal::not_acceptable_form(format!(
-                    "you requested PartialObjectMetadata, but the requested object is a list ({held})"
-                )))
-            }
-            _ => Ok(()),
+        let (asked, held) = match (list, listing) {
+            (true, false) => ("PartialObjectMetadataList", "not a list"),
+            (false, true) => ("PartialObjectMetadata", "a list"),
+            _ => return Ok(()),
+        };
+        let Some(go_type) = go_type(call, listing) else {
+            return Err(Refusal::unclassified("content is not a list"));
+        };
+        Err(Refusal::not_acceptable_form(format!(
+            "you requested {asked}, but the requested object is {held} (*{go_type})"
+        )))
+    }
+}
+
+/// The Go type of what a request answers, which errors name; None for a custom object, whose kind is data.
+fn go_type(call: &Call, listing: bool) -> Option<String> {
+    let info = &call.info;
+    match call.subresource.and_then(|subresource| subresource.own_kind(info)) {
+        Some((_, version, kind)) if !info.builtin => Some(format!("{version}.{kind}")),
+        Some((group, _, kind)) => Some(format!("{}.{kind}", go_package(group))),
+        None if info.builtin => {
+            let kind = if listing { &info.list_kind } else { &info.kind };
+            Some(format!("{}.{kind}", go_package(&info.group)))
         }
+        None => listing.then(|| "unstructured.UnstructuredList".to_owned()),
     }
 }
 
@@ -133,13 +134,15 @@ impl Accepted {
 /// # Errors
 /// 406 if none of `types` is accepted.
 pub(super) fn check_routed(headers: &HeaderMap, types: &[&str]) -> Result<(), Refusal> {
-    if is_routed(headers, types) { Ok(()) } else { Err(Refusal::no_representation(types)) }
+    let text = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_routed = text.is_empty()
+        || media_types(text).any(|media_type| media_type == "*/*" || types.contains(&media_type));
+    if is_routed { Ok(()) } else { Err(Refusal::no_representation(types)) }
 }
 
-fn is_routed(headers: &HeaderMap, types: &[&str]) -> bool {
-    let clauses = clauses(headers);
-    let routed = |clause: &Clause| clause.media_type == "*/*" || types.contains(&clause.media_type.as_str());
-    clauses.is_empty() || clauses.iter().any(routed)
+/// Returns the media types that a header lists, as written and without parameters.
+pub(super) fn media_types(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(|clause| clause.split(';').next().unwrap_or_default().trim_matches(' '))
 }
 
 /// Returns whether the client requests indented JSON, or is a program whose output people read (such as curl).
@@ -176,8 +179,7 @@ fn clauses(headers: &HeaderMap) -> Vec<Clause> {
 fn clause(text: &str) -> (f32, Clause) {
     let mut parts = text.split(';').map(str::trim);
     let mut quality = 1.0;
-    let mut clause =
-        Clause { media_type: parts.next().unwrap_or_default().to_lowercase(), ..Clause::default() };
+    let mut clause = Clause { media_type: parts.next().unwrap_or_default().to_owned(), ..Clause::default() };
     for parameter in parts {
         match parameter.split_once('=') {
             Some(("q", value)) => quality = value.parse().unwrap_or(1.0),

@@ -102,8 +102,9 @@ fn selected_name(verb: &str, query: &Query) -> Option<String> {
     path_segment(&name, false).is_empty().then_some(name)
 }
 
-fn verb(method: &Method, place: &Place, query: &Query) -> &'static str {
-    let named = place.name.is_some();
+/// Returns the verb of a request to a resource; empty for a method that has none.
+pub(super) fn verb(method: &Method, place: &Place, query: &Query) -> &'static str {
+    let named = place.name.as_deref().is_some_and(|name| !name.is_empty());
     match *method {
         // For any method: nothing else is served below the old prefix.
         _ if place.watch => "watch",
@@ -113,8 +114,9 @@ fn verb(method: &Method, place: &Place, query: &Query) -> &'static str {
         Method::PATCH => "patch",
         Method::DELETE if named => "delete",
         Method::DELETE => "deletecollection",
-        _ if named => "get",
-        _ if ListOptions::wants_watch(query) => "watch",
-        _ => "list",
+        Method::GET | Method::HEAD if named => "get",
+        Method::GET | Method::HEAD if ListOptions::wants_watch(query) => "watch",
+        Method::GET | Method::HEAD => "list",
+        _ => "",
     }
 }

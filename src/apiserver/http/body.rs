@@ -1,11 +1,14 @@
 //! Reads request bodies, up to a size limit and in one of the supported formats.
 
+use admit_apimachinery::go::mime;
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, Limited};
 use serde_json::Value;
 
+use super::accept::TYPES;
+use super::route::PATCHES;
 use crate::call::{Call, FieldValidation, WriteOptions};
 use crate::codec::{self, Body, Format, MAX_BODY, Received};
 use crate::registry::PatchFormat;
@@ -63,14 +66,13 @@ pub(super) fn format(info: &ResourceInfo, headers: &HeaderMap) -> Result<Format,
 }
 
 fn format_of(headers: &HeaderMap, protobuf: bool) -> Result<Format, Refusal> {
-    match media_type(headers).as_deref() {
-        None | Some("application/json") => Ok(Format::Json),
+    let sent = headers.get(header::CONTENT_TYPE).filter(|sent| !sent.is_empty());
+    let Some(sent) = sent else { return Ok(Format::Json) };
+    match sent.to_str().ok().and_then(mime::media_type).as_deref() {
+        Some("application/json") => Ok(Format::Json),
         Some("application/yaml") => Ok(Format::Yaml),
         Some("application/vnd.kubernetes.protobuf") if protobuf => Ok(Format::Protobuf),
-        Some(_) => {
-            let all = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-            Err(Refusal::unsupported_media_type(&all))
-        }
+        _ => Err(Refusal::unsupported_media_type(&TYPES)),
     }
 }
 
@@ -95,25 +97,19 @@ pub(super) async fn options(headers: &HeaderMap, body: Sent) -> Result<Option<Va
 /// # Errors
 /// 415 for a media type that is not a patch, or not one for this resource.
 pub(super) fn patch_format(info: &ResourceInfo, headers: &HeaderMap) -> Result<PatchFormat, Refusal> {
-    match (media_type(headers).as_deref(), info.builtin) {
-        (Some("application/json-patch+json"), _) => Ok(PatchFormat::Json),
-        (Some("application/merge-patch+json"), _) => Ok(PatchFormat::Merge),
-        (Some("application/strategic-merge-patch+json"), true) => Ok(PatchFormat::Strategic),
-        (Some("application/apply-patch+yaml"), _) => Ok(PatchFormat::Apply),
-        (_, true) => Err(Refusal::unmatched_media_type()),
-        (_, false) => Err(Refusal::unsupported_media_type(&[
-            "application/json-patch+json",
-            "application/merge-patch+json",
-            "application/apply-patch+yaml",
-        ])),
+    // Upstream compares texts here.
+    let text = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    match (text.split(';').next().unwrap_or_default(), info.builtin) {
+        ("application/json-patch+json", _) => Ok(PatchFormat::Json),
+        ("application/merge-patch+json", _) => Ok(PatchFormat::Merge),
+        ("application/strategic-merge-patch+json", true) => Ok(PatchFormat::Strategic),
+        ("application/apply-patch+yaml", _) => Ok(PatchFormat::Apply),
+        (_, true) => Err(Refusal::unsupported_media_type(&PATCHES)),
+        (_, false) => {
+            let own: Vec<&str> = PATCHES.into_iter().filter(|patch| !patch.contains("strategic")).collect();
+            Err(Refusal::unsupported_media_type(&own))
+        }
     }
-}
-
-/// Returns the media type without parameters; None without a header.
-fn media_type(headers: &HeaderMap) -> Option<String> {
-    let text = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
-    let media_type = text.split(';').next().unwrap_or_default().trim().to_lowercase();
-    (!media_type.is_empty()).then_some(media_type)
 }
 
 /// Returns the decoded body, or refuses unknown and duplicate fields if the client's field validation asks for that.

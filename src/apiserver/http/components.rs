@@ -6,7 +6,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use axum::response::Response;
-use http::HeaderMap;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -28,9 +27,9 @@ pub(super) async fn answer(
     call: &Call,
     name: Option<&str>,
     query: &Query,
-    (accepted, headers): (&Accepted, &HeaderMap),
+    accepted: &Accepted,
 ) -> Result<Response, Failure> {
-    accepted.check_for(&call.info, headers, name.is_none())?;
+    accepted.check()?;
     let options = match name {
         Some(_) => {
             check_export(query)?;
@@ -60,9 +59,7 @@ pub(super) async fn answer(
             json!({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items})
         }
     };
-    accepted.check_shape(&call.info, name.is_none())?;
-    presentation::include_is_known(accepted, query)?;
-    Ok(presentation::shown_as(call, query, accepted, &document))
+    Ok(presentation::shown_as(call, query, accepted, (200, &document))?)
 }
 
 async fn status(name: &str, port: Option<u16>) -> Value {

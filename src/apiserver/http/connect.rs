@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::accept::Accepted;
-use super::{Failure, Incoming, body, pod_log, respond};
+use super::{Failure, Incoming, body, pod_log, presentation, respond};
 use crate::call::{Call, Query, WriteOptions};
 use crate::codec;
 use crate::logs::{LogError, LogOptions};
@@ -82,7 +82,10 @@ impl Asked<'_> {
     ) -> Result<Response, Failure> {
         match (subresource, &incoming.method) {
             (Subresource::Token, &Method::POST) => self.token(incoming, accepted).await,
-            (Subresource::Log, &Method::GET) => Ok(self.log()?),
+            (Subresource::Log, &Method::GET) => {
+                accepted.check()?;
+                Ok(self.log()?)
+            }
             (Subresource::Binding, &Method::POST) => {
                 let Posted { object, options } = Posted::read(self.call, BINDING, incoming, accepted).await?;
                 let done =
@@ -115,7 +118,7 @@ impl Asked<'_> {
         let Posted { object, options } = Posted::read(self.call, TOKEN_REQUEST, incoming, accepted).await?;
         let (registry, issuer) = (self.server.registry(), self.server.issuer());
         let request = registry.issue_token(self.call, self.name, object, &options, issuer).await?;
-        Ok(respond::document(201, &request, accepted))
+        Ok(presentation::shown_as(self.call, self.query, accepted, (201, &request))?)
     }
 
     /// Returns the refusal of a proxy request: nothing is forwarded to pods, services or nodes.
@@ -126,6 +129,9 @@ impl Asked<'_> {
             return Err(Refusal::bad_request(why));
         };
         let object = registry.get_builtin(self.call, name)?;
+        if info.plural == "nodes" && pointer::items(&object, "/status/addresses").is_empty() {
+            return Err(Refusal::unclassified("no preferred addresses found; known addresses: []"));
+        }
         // As upstream, loopback addresses and missing ones are not allowed.
         let address = match info.plural.as_str() {
             "pods" => Some(pointer::text(&object, "/status/podIP")),

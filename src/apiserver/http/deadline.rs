@@ -27,12 +27,13 @@ pub(super) fn of(incoming: &Incoming, target: &Target) -> Result<Option<Duration
     let mut longest = LONGEST;
     if let Target::Resource(place) = target {
         let reads = matches!(incoming.method, Method::GET | Method::HEAD);
-        let watches = place.watch || ListOptions::wants_watch(&query);
-        if reads && (watches || place.subresource.as_deref() == Some("log")) {
-            return Ok(None);
-        }
-        if streams(place) {
+        let watches = place.watch || (reads && place.name.is_none() && ListOptions::wants_watch(&query));
+        // Whatever may wait for a turn needs a time.
+        if streams(place) || place.proxy {
             return Ok(Some(CHANGE));
+        }
+        if watches || place.subresource.as_deref() == Some("log") {
+            return Ok((!reads).then_some(CHANGE));
         }
         if !(reads || (incoming.method == Method::DELETE && place.name.is_none())) {
             longest = CHANGE;

@@ -23,6 +23,7 @@ mod resource;
 mod respond;
 mod reviews;
 mod rights;
+mod route;
 pub(crate) mod serve;
 mod stream;
 pub(crate) mod tls;
@@ -222,7 +223,10 @@ async fn in_turn(
 ) -> Response {
     let patience = match deadline::of(&incoming, &target) {
         Ok(patience) => patience,
-        Err(refusal) => return respond::refusal(&refusal, &Accepted::default()),
+        Err(refusal) => {
+            let told_in = Accepted::parse_whole(&incoming.headers, &incoming.query);
+            return respond::refusal(&refusal, &told_in);
+        }
     };
     incoming.until += patience.unwrap_or_default();
     let until = incoming.until;
@@ -287,14 +291,13 @@ async fn route(
     target: Target,
     allowed: Result<(), Refusal>,
 ) -> Response {
-    let accepted = Accepted::parse(&incoming.headers, &incoming.query, true);
     // A Status has one form only.
     let told_in = Accepted::parse_whole(&incoming.headers, &incoming.query);
     if let Err(refusal) = allowed {
         return respond::not_allowed(&refusal, &told_in);
     }
     let outcome = match target {
-        Target::Resource(place) => resource::answer(server, place, incoming, &accepted).await,
+        Target::Resource(place) => resource::answer(server, place, incoming).await,
         Target::Other | Target::Verb | Target::Broken => nonresource::answer(server, &incoming),
     };
     match outcome {

@@ -30,6 +30,19 @@ pub(super) struct Place {
     pub(super) proxy: bool,
 }
 
+impl Place {
+    /// Returns the place without its empty parts, which custom resources take for absent: `/namespaces//widgets`.
+    pub(super) fn filled(self) -> Self {
+        let filled = |part: Option<String>| part.filter(|part| !part.is_empty());
+        Self {
+            namespace: filled(self.namespace),
+            name: filled(self.name),
+            subresource: filled(self.subresource),
+            ..self
+        }
+    }
+}
+
 pub(super) fn parse(path: &str) -> Target {
     let Some(decoded) = unescape(&path.replace('+', "%2B")) else { return Target::Broken };
     // No route begins with `//`, although the resource could be derived.

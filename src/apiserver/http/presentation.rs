@@ -13,29 +13,50 @@ use crate::status::Refusal;
 use crate::table;
 
 /// Builds the response for an object or list in the requested form.
-pub(super) fn shown_as(call: &Call, query: &Query, accepted: &Accepted, object: &Value) -> Response {
-    let form = presented(call, query, accepted, object);
-    respond::document(200, form.as_ref().unwrap_or(object), accepted)
+///
+/// # Errors
+/// 406 for a form that it does not have, 400 for an invalid option of a Table.
+pub(super) fn shown_as(
+    call: &Call,
+    query: &Query,
+    accepted: &Accepted,
+    (code, object): (u16, &Value),
+) -> Result<Response, Refusal> {
+    let form = presented(call, query, accepted, object)?;
+    Ok(respond::document(code, form.as_ref().unwrap_or(object), accepted))
 }
 
-pub(super) fn shown(call: &Call, query: &Query, accepted: &Accepted, answer: &Answer) -> Response {
+/// Like [`shown_as`], for the answer to a change, which was made if there is an error.
+pub(super) fn shown(
+    call: &Call,
+    query: &Query,
+    accepted: &Accepted,
+    answer: &Answer,
+) -> Result<Response, Refusal> {
     if *accepted == Accepted::Json(Form::Whole)
         && let Some(stored) = &answer.stored
     {
-        return respond::json_text(answer.code, [stored.text(), b"\n"].concat());
+        return Ok(respond::json_text(answer.code, [stored.text(), b"\n"].concat()));
     }
-    let form = presented(call, query, accepted, &answer.object);
-    respond::document(answer.code, form.as_ref().unwrap_or(&answer.object), accepted)
+    shown_as(call, query, accepted, (answer.code, &answer.object))
 }
 
 /// Converts the object or list to a Table or to metadata; None if it is shown whole, as a Status always is.
-fn presented(call: &Call, query: &Query, accepted: &Accepted, object: &Value) -> Option<Value> {
-    if object.get("kind").and_then(Value::as_str) == Some("Status")
-        && object.get("apiVersion") == Some(&"v1".into())
-    {
-        return None;
+fn presented(
+    call: &Call,
+    query: &Query,
+    accepted: &Accepted,
+    object: &Value,
+) -> Result<Option<Value>, Refusal> {
+    let kind = object.get("kind").and_then(Value::as_str);
+    if kind == Some("Status") && object.get("apiVersion") == Some(&"v1".into()) {
+        return Ok(None);
     }
-    match accepted.form() {
+    let is_list =
+        kind == Some(call.info.list_kind.as_str()) && object.get("items").is_some_and(Value::is_array);
+    accepted.check_shape(call, is_list)?;
+    include_is_known(accepted, query)?;
+    Ok(match accepted.form() {
         Form::Whole => None,
         Form::Metadata(version, _) => Some(metadata_only(&call.info, object, version)),
         Form::Table(version) => {
@@ -45,7 +66,7 @@ fn presented(call: &Call, query: &Query, accepted: &Accepted, object: &Value) ->
             drop_empty_token(&mut table["metadata"]);
             Some(table)
         }
-    }
+    })
 }
 
 /// Removes an empty continue token, which only whole lists of custom resources show.
@@ -70,7 +91,7 @@ fn metadata_only(info: &ResourceInfo, object: &Value, version: &str) -> Value {
     })
 }
 
-pub(super) fn include_is_known(accepted: &Accepted, query: &Query) -> Result<(), Refusal> {
+fn include_is_known(accepted: &Accepted, query: &Query) -> Result<(), Refusal> {
     let text = query.get("includeObject").unwrap_or_default();
     if matches!(text, "" | "Object" | "None" | "Metadata") || !matches!(accepted.form(), Form::Table(_)) {
         return Ok(());

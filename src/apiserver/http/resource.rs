@@ -1,6 +1,5 @@
 //! Dispatches requests to resources: determines the verb, the resource, and the form of the response.
 
-use admit_apimachinery::names::path_segment;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -9,21 +8,24 @@ use http::{Method, StatusCode};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 
-use super::accept::{Accepted, Form};
+use super::accept::{Accepted, Form, Offered};
 use super::audited::Annotations;
 use super::measured::Reached;
 use super::packed::packed;
 use super::path::Place;
-use super::presentation::{include, include_is_known, shown, shown_as};
-use super::{Failure, Incoming, body, components, connect, deadline, respond, reviews, stream};
+use super::presentation::{include, shown, shown_as};
+use super::{
+    Failure, Incoming, access, body, components, connect, deadline, respond, reviews, route, stream,
+};
 use crate::call::{Call, DeleteOptions, ListOptions, Query, WriteOptions, check_export};
 use crate::codec;
 use crate::conversion::Conversions;
 use crate::emptied::Emptied;
 use crate::flowcontrol::answers;
 use crate::flowcontrol::budget::Reservation;
+use crate::registry::selector::{self, Selector};
 use crate::registry::{PatchFormat, Watching};
-use crate::resources::{BINDING, ResourceInfo, SCALE, Scope, Subresource};
+use crate::resources::{BINDING, ResourceInfo, SCALE, Subresource};
 use crate::server::Server;
 use crate::status::Refusal;
 use crate::warning::Warnings;
@@ -36,20 +38,14 @@ struct Asked<'a> {
     query: Query,
     accepted: &'a Accepted,
     incoming: Incoming,
+    /// The verb as authorization sees it.
+    verb: &'static str,
     legacy_watch: bool,
     /// The rest of the path after the subresource.
     rest: Option<String>,
 }
 
-pub(super) async fn answer(
-    server: &Server,
-    place: Place,
-    incoming: Incoming,
-    accepted: &Accepted,
-) -> Result<Response, Failure> {
-    if place.proxy {
-        return Err(Refusal::unknown_path().into());
-    }
+pub(super) async fn answer(server: &Server, place: Place, incoming: Incoming) -> Result<Response, Failure> {
     let served = server.registry().served();
     let Some(info) = served.table.find(&place.group, &place.version, &place.plural) else {
         let known = served.table.rows().iter().any(|row| row.builtin && row.group == place.group);
@@ -59,15 +55,20 @@ pub(super) async fn answer(
     if custom.is_none() && !info.builtin {
         return Err(Failure::NoSuchPage);
     }
-    let subresource = scope_and_subresource(info, &place)?;
-    let reached = Reached::resource(server, info, &place, &incoming);
     let query = Query::parse(&incoming.query);
+    let place = if info.builtin { place } else { place.filled() };
+    let verb = access::verb(&incoming.method, &place, &query);
+    let found = match info.builtin {
+        true => route::builtin(info, &place, (&incoming.method, &incoming.headers))?.map(Some),
+        false => route::custom(info, &place, verb)?,
+    };
+    let reached = Reached::resource(server, info, &place, &incoming);
     let warnings = Warnings::default();
     let call = Call {
         info: Arc::clone(info),
         custom,
         namespace: place.namespace.unwrap_or_default(),
-        subresource,
+        subresource: found.flatten(),
         identity: incoming.identity.clone(),
         warnings: warnings.clone(),
         emptied: Emptied::default(),
@@ -75,51 +76,53 @@ pub(super) async fn answer(
         clock: server.clock().clone(),
         admitted: false,
     };
-    let served_as = match info.builtin {
-        true => accepted.clone(),
-        false => Accepted::parse(&incoming.headers, &incoming.query, false),
-    };
+    let offered = Offered { protobuf: info.builtin, tables: route::has_tables(info, call.subresource) };
+    let accepted = Accepted::parse(&incoming.headers, &incoming.query, offered);
     let asked = Asked {
         server,
         call,
         name: place.name,
         query,
-        accepted: &served_as,
+        accepted: &accepted,
         incoming,
+        verb,
         legacy_watch: place.watch,
         rest: place.rest,
     };
     let told_in = Accepted::parse_whole(&asked.incoming.headers, &asked.incoming.query);
-    let outcome = asked.answer().await;
+    let is_unknown = found == Some(None);
+    let outcome = match is_unknown {
+        true => Err(Refusal::not_found(info, asked.name.as_deref().unwrap_or_default()).into()),
+        false => asked.answer().await,
+    };
     let response = match outcome {
         Ok(response) => response,
         Err(Failure::Refused(refusal)) => respond::refusal(&refusal, &told_in),
         Err(Failure::NoSuchPage) => respond::page_not_found(),
     };
-    Ok(completed(server, info, response, (&warnings, reached)))
+    Ok(completed(server, info, response, (&warnings, reached, is_unknown)))
 }
 
-/// Adds what goes with a response: warnings, audit annotations, and what the request is counted as.
+/// Adds what goes with a response: warnings, audit annotations, and what the request is counted as, unless its subresource is
+/// unknown.
 fn completed(
     server: &Server,
     info: &ResourceInfo,
     mut response: Response,
-    (warnings, reached): (&Warnings, Reached),
+    (warnings, reached, is_unknown): (&Warnings, Reached, bool),
 ) -> Response {
-    // No deprecation warning for a built-in kind if no verb was reached.
-    let unreached = [StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_ACCEPTABLE].contains(&response.status());
-    let deprecation = info.deprecation.clone().filter(|_| !(info.builtin && unreached));
-    if let Some(why) = &deprecation {
+    if let Some(why) = &info.deprecation {
         reached.deprecated(server, info, why);
     }
-    let told: Vec<String> = deprecation.into_iter().chain(warnings.take()).collect();
+    let told: Vec<String> = info.deprecation.clone().into_iter().chain(warnings.take()).collect();
     respond::warn(&mut response, &told);
     let annotations = warnings.take_annotations();
     if !annotations.is_empty() {
         response.extensions_mut().insert(Annotations(annotations));
     }
-    // Upstream's router answers these before a request is counted.
-    if !unreached || (!info.builtin && response.status() != StatusCode::METHOD_NOT_ALLOWED) {
+    // Upstream refuses methods of custom resources before they are counted.
+    let is_counted = info.builtin || response.status() != StatusCode::METHOD_NOT_ALLOWED;
+    if is_counted && !is_unknown {
         response.extensions_mut().insert(reached);
     }
     response
@@ -131,29 +134,6 @@ fn unserved(server: &Server, place: &Place, known: bool) -> Result<Response, Fai
         return Ok(respond::service_unavailable());
     }
     Err(if known { Refusal::unknown_path().into() } else { Failure::NoSuchPage })
-}
-
-/// Checks that the path matches the scope of the resource, and returns the subresource.
-fn scope_and_subresource(info: &ResourceInfo, place: &Place) -> Result<Option<Subresource>, Failure> {
-    let missing = || if info.builtin { Refusal::unknown_path().into() } else { Failure::NoSuchPage };
-    let across = place.namespace.is_none() && place.name.is_none();
-    match info.scope {
-        Scope::Cluster if place.namespace.is_some() => return Err(missing()),
-        Scope::Namespaced if place.namespace.is_none() && !across => return Err(missing()),
-        Scope::Cluster | Scope::Namespaced => {}
-    }
-    let Some(subresource) = &place.subresource else { return Ok(None) };
-    if place.watch {
-        return Err(missing());
-    }
-    match Subresource::named(subresource).filter(|subresource| info.serves(*subresource)) {
-        Some(subresource) if place.rest.is_some() && info.builtin && subresource != Subresource::Proxy => {
-            Err(Refusal::unknown_path().into())
-        }
-        Some(subresource) => Ok(Some(subresource)),
-        None if info.builtin => Err(Refusal::unknown_path().into()),
-        None => Err(Refusal::not_found(info, place.name.as_deref().unwrap_or_default()).into()),
-    }
 }
 
 /// Opens a watch. Building its first state takes a turn in the lane of lists; waiting for a conversion webhook
@@ -175,15 +155,18 @@ async fn by<T>(until: Instant, work: impl Future<Output = Result<T, Refusal>>) -
 
 impl Asked<'_> {
     async fn answer(self) -> Result<Response, Failure> {
-        let info = &self.call.info;
-        if info.storage_key.is_empty() {
-            return self.answer_unstored().await;
+        if !self.call.info.builtin {
+            return self.answer_custom().await;
         }
-        if let Some(name) = &self.name
-            && let [problem, ..] = path_segment(name, false).as_slice()
-        {
-            let why = format!("Name parameter invalid: \"{name}\": {problem}");
-            return Err(Refusal::bad_request(why).into());
+        let connects = self.call.subresource.is_some_and(Subresource::is_connected);
+        if connects && self.query.get("dryRun").is_some() {
+            return Err(Refusal::bad_request("dryRun is not supported").into());
+        }
+        if self.name.as_deref() == Some("") {
+            return Err(unnamed().into());
+        }
+        if self.call.info.storage_key.is_empty() {
+            return self.answer_unstored().await;
         }
         if let (Some(subresource), Some(name)) = (self.call.subresource, &self.name)
             && !subresource.is_stored()
@@ -198,33 +181,35 @@ impl Asked<'_> {
             };
             return asked.answer(subresource, self.incoming, self.accepted).await;
         }
-        let across = info.scope == Scope::Namespaced && self.call.namespace.is_empty();
-        if self.legacy_watch && !matches!(self.incoming.method, Method::GET | Method::HEAD) {
-            return Err(self.not_allowed(across));
+        // Whether the resource has the verb is known by its route. Changes are boxed: their futures are large, and those of reads
+        // should not be.
+        match self.incoming.method {
+            Method::GET => self.read().await,
+            Method::POST => Box::pin(self.create()).await,
+            Method::PUT => Box::pin(self.update()).await,
+            Method::PATCH => Box::pin(self.patch()).await,
+            Method::DELETE => Box::pin(self.delete()).await,
+            _ => Err(Refusal::method_not_allowed().into()),
         }
-        // Changes are boxed: their futures are large, and those of reads should not be.
-        match (self.incoming.method.clone(), self.name.is_some()) {
-            (Method::GET, _) if self.call.subresource != Some(Subresource::Finalize) => self.read().await,
-            (Method::HEAD, _) if !info.builtin => self.read().await,
-            (Method::POST, false) if !across => Box::pin(self.create()).await,
-            (Method::POST, true) if !info.builtin && self.call.subresource.is_none() => {
-                Box::pin(self.create()).await
-            }
-            (Method::PUT, true) => Box::pin(self.update()).await,
-            (Method::PATCH, true) if self.call.subresource != Some(Subresource::Finalize) => {
-                Box::pin(self.patch()).await
-            }
-            (Method::DELETE, true) if self.call.subresource.is_none() => Box::pin(self.delete()).await,
-            (Method::DELETE, false) if !across && self.collection_deletable() => {
-                Box::pin(self.delete()).await
-            }
-            (Method::PUT | Method::PATCH, false) if !info.builtin && !across => {
-                if self.incoming.method == Method::PATCH {
+    }
+
+    async fn answer_custom(self) -> Result<Response, Failure> {
+        let info = &self.call.info;
+        let is_whole = self.call.subresource.is_none();
+        match self.verb {
+            "get" => self.read().await,
+            "list" | "watch" if is_whole => self.read().await,
+            "create" if is_whole => Box::pin(self.create()).await,
+            "update" | "patch" if self.name.is_none() => {
+                if self.verb == "patch" {
                     body::patch_format(info, &self.incoming.headers)?;
                 }
-                Err(Refusal::bad_request("name must be provided").into())
+                Err(unnamed().into())
             }
-            _ => Err(self.not_allowed(across)),
+            "update" => Box::pin(self.update()).await,
+            "patch" => Box::pin(self.patch()).await,
+            "delete" | "deletecollection" if is_whole => Box::pin(self.delete()).await,
+            verb => Err(Refusal::verb_not_supported(info, verb).into()),
         }
     }
 
@@ -232,54 +217,19 @@ impl Asked<'_> {
     async fn answer_unstored(self) -> Result<Response, Failure> {
         let Self { server, call, name, query, accepted, incoming, .. } = self;
         match (call.info.kind.as_str(), &incoming.method) {
-            ("ComponentStatus", &Method::GET) => {
-                let headers = &incoming.headers;
-                components::answer(&call, name.as_deref(), &query, (accepted, headers)).await
-            }
-            ("ComponentStatus", _) => Err(Refusal::method_not_allowed().into()),
-            // These kinds have no names, and namespaced ones exist only within a namespace.
-            _ if call.info.scope == Scope::Namespaced && call.namespace.is_empty() => {
-                Err(Refusal::unknown_path().into())
-            }
-            _ if name.is_some() => Err(Refusal::unknown_path().into()),
-            (kind, &Method::POST) if kind == BINDING.2 => {
-                connect::bind(server, &call, incoming, accepted).await
-            }
-            (_, &Method::POST) => reviews::answer(server, &call, incoming, accepted).await,
-            _ => Err(Refusal::method_not_allowed().into()),
+            (_, &Method::GET) => components::answer(&call, name.as_deref(), &query, accepted).await,
+            (kind, _) if kind == BINDING.2 => connect::bind(server, &call, incoming, accepted).await,
+            _ => reviews::answer(server, &call, incoming, accepted).await,
         }
-    }
-
-    fn collection_deletable(&self) -> bool {
-        self.call.info.verbs.iter().any(|verb| verb == "deletecollection")
-    }
-
-    fn not_allowed(&self, across: bool) -> Failure {
-        let info = &self.call.info;
-        if info.builtin {
-            return Refusal::method_not_allowed().into();
-        }
-        if across
-            && matches!(self.incoming.method, Method::POST | Method::DELETE | Method::PUT | Method::PATCH)
-        {
-            return Failure::NoSuchPage;
-        }
-        let verb = match self.incoming.method {
-            Method::POST => "create",
-            Method::DELETE => "delete",
-            Method::PUT => "update",
-            Method::PATCH => "patch",
-            _ => "",
-        };
-        Refusal::verb_not_supported(info, verb).into()
     }
 
     async fn read(self) -> Result<Response, Failure> {
         let registry = self.server.registry();
         match &self.name {
             Some(name) if !self.legacy_watch => {
-                self.accepted.check_for(&self.call.info, &self.incoming.headers, false)?;
+                self.accepted.check()?;
                 check_export(&self.query)?;
+                self.call.check_name(name)?;
                 registry.check_version(&self.query.text("resourceVersion"))?;
                 // Converted before memory is reserved, which others need while a webhook is called.
                 let converted = match self.call.converter() {
@@ -299,14 +249,12 @@ impl Asked<'_> {
                     Some(object) => object,
                     None => registry.get(&self.call, name).await?,
                 };
-                self.accepted.check_shape(&self.call.info, false)?;
-                include_is_known(self.accepted, &self.query)?;
-                let shown = packed(self.show(&object), &self.incoming.headers).await;
+                let shown = packed(self.show(&object)?, &self.incoming.headers).await;
                 Ok(answers::kept(shown, room, self.incoming.hangup.as_ref()).await)
             }
             _ if self.legacy_watch || ListOptions::wants_watch(&self.query) => self.watch().await,
             _ => {
-                self.accepted.check_for(&self.call.info, &self.incoming.headers, true)?;
+                self.accepted.check()?;
                 let options = ListOptions::parse(&self.query, false)?;
                 // Converted first, as for a single object.
                 let converted = match self.call.converter() {
@@ -327,10 +275,8 @@ impl Asked<'_> {
                         Some(listing) => listing,
                         None => server.registry().list(&call, &options).await?,
                     };
-                    accepted.check_shape(&call.info, true)?;
-                    include_is_known(&accepted, &query)?;
                     let list = listing.into_value(&call.info);
-                    Ok(packed(shown_as(&call, &query, &accepted, &list), &headers).await)
+                    Ok(packed(shown_as(&call, &query, &accepted, (200, &list))?, &headers).await)
                 };
                 let turns = self.server.turns();
                 let shown = turns.list(&self.call.identity, self.incoming.until, make).await;
@@ -341,16 +287,23 @@ impl Asked<'_> {
     }
 
     async fn watch(self) -> Result<Response, Failure> {
-        self.accepted.check_for(&self.call.info, &self.incoming.headers, true)?;
+        self.accepted.check()?;
+        // A path that watches does not make the options those of a watch.
+        let mut options = ListOptions::parse(&self.query, ListOptions::wants_watch(&self.query))?;
+        if let Some(name) = &self.name {
+            Selector::parse(&self.call.info, &options.label_selector, &options.field_selector)?;
+            if options.field_selector.is_empty() {
+                options.field_selector = format!("metadata.name={name}");
+            } else if selector::exact_name(&options.field_selector).as_ref() != Some(name) {
+                let why = "fieldSelector metadata.name doesn't match requested name";
+                return Err(Refusal::bad_request(why).into());
+            }
+        }
+        let watching = watching(self.server, &self.call, &options).await?;
         if let Accepted::Yaml(_) = self.accepted {
             let types = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
             return Err(Refusal::not_acceptable(&types).into());
         }
-        let mut options = ListOptions::parse(&self.query, true)?;
-        if let Some(name) = &self.name {
-            options.field_selector = format!("metadata.name={name}");
-        }
-        let watching = watching(self.server, &self.call, &options).await?;
         let presentation = stream::Presentation {
             info: Arc::clone(&self.call.info),
             clock: self.call.clock.clone(),
@@ -371,7 +324,7 @@ impl Asked<'_> {
         let options = options?;
         let object = received(&call, &options, &sent)?;
         let answer = server.registry().create(&call, object, &options).await?;
-        Ok(shown(&call, &query, accepted, &answer))
+        Ok(shown(&call, &query, accepted, &answer)?)
     }
 
     async fn update(self) -> Result<Response, Failure> {
@@ -384,12 +337,12 @@ impl Asked<'_> {
         let sent = codec::Body { format: body::format(&call.info, &incoming.headers)?, bytes };
         let object = received(&call, &options, &sent)?;
         let answer = server.registry().update(&call, &name, object, &options).await?;
-        Ok(shown(&call, &query, accepted, &answer))
+        Ok(shown(&call, &query, accepted, &answer)?)
     }
 
     async fn patch(self) -> Result<Response, Failure> {
-        self.accepted.check()?;
         let format = body::patch_format(&self.call.info, &self.incoming.headers)?;
+        self.accepted.check()?;
         let apply = format == PatchFormat::Apply;
         let options = WriteOptions::parse_patch(&self.query, self.incoming.user_agent(), apply);
         let Self { server, call, query, accepted, incoming, name, .. } = self;
@@ -400,13 +353,16 @@ impl Asked<'_> {
             PatchFormat::Apply => server.registry().apply(&call, &name, &bytes, &options).await?,
             _ => server.registry().patch(&call, &name, format, &bytes, &options).await?,
         };
-        Ok(shown(&call, &query, accepted, &answer))
+        Ok(shown(&call, &query, accepted, &answer)?)
     }
 
     async fn delete(self) -> Result<Response, Failure> {
         self.accepted.check()?;
         let Self { server, call, query, accepted, incoming, name, .. } = self;
-        let list = if name.is_none() { ListOptions::parse(&query, false)? } else { ListOptions::default() };
+        let list = match name {
+            None => ListOptions::parse(&query, ListOptions::wants_watch(&query))?,
+            Some(_) => ListOptions::default(),
+        };
         let document = body::options(&incoming.headers, incoming.body).await?;
         let options = DeleteOptions::parse(&query, document)?;
         let registry = server.registry();
@@ -414,16 +370,20 @@ impl Asked<'_> {
             Some(name) => registry.delete(&call, &name, &options).await?,
             None => registry.delete_collection(&call, &list, &options).await?,
         };
-        Ok(shown(&call, &query, accepted, &answer))
+        Ok(shown(&call, &query, accepted, &answer)?)
     }
 
     fn write_options(&self, kind: &'static str) -> Result<WriteOptions, Refusal> {
         self.incoming.write_options(kind)
     }
 
-    fn show(&self, object: &Value) -> Response {
-        shown_as(&self.call, &self.query, self.accepted, object)
+    fn show(&self, object: &Value) -> Result<Response, Refusal> {
+        shown_as(&self.call, &self.query, self.accepted, (200, object))
     }
+}
+
+fn unnamed() -> Refusal {
+    Refusal::bad_request("name must be provided")
 }
 
 /// Reserves memory for a response with objects of so many bytes.

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use super::accept::Accepted;
 use super::asked_selectors;
-use super::{Failure, Incoming, body, respond};
-use crate::call::Call;
+use super::{Failure, Incoming, body, presentation};
+use crate::builtin::{decode, tables};
+use crate::call::{Call, Query};
 use crate::codec;
 use crate::identity::Identity;
 use crate::object;
@@ -28,6 +29,7 @@ pub(super) async fn answer(
     incoming: Incoming,
     accepted: &Accepted,
 ) -> Result<Response, Failure> {
+    let query = Query::parse(&incoming.query);
     let (sent, options) = incoming.posted(&call.info, accepted).await?;
     let info = &call.info;
     let received = codec::receive(info, None, &sent)?;
@@ -39,6 +41,8 @@ pub(super) async fn answer(
     review["metadata"] = metadata;
     belongs_to_path(call, &mut review)?;
     server.registry().track(call, None, &mut review, &options)?;
+    let metadata = decode::ordered_metadata(tables(), review["metadata"].take());
+    review["metadata"] = metadata;
     let registry = server.registry();
     if call.info.kind.ends_with("AccessReview") {
         checked(call, &review)?;
@@ -54,7 +58,7 @@ pub(super) async fn answer(
         _ => access_review(registry, &subject(&review), &review),
     };
     review["status"] = status;
-    Ok(respond::document(201, &review, accepted))
+    Ok(presentation::shown_as(call, &query, accepted, (201, &review))?)
 }
 
 const UNKNOWN: &str = "invalid bearer token";

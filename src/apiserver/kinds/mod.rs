@@ -141,6 +141,8 @@ pub(crate) enum Habit {
     ObjectAgain,
     /// The same twice: as if the object was new, and as a change, which begins as if it was.
     ObjectTwice,
+    /// Answers about its status cannot be Tables.
+    StatusHasNoTable,
     /// A change of its status is validated as any other change.
     StatusAlike,
     /// A change of its status is validated by the rules of all kinds alone.

@@ -38,6 +38,7 @@ impl Registry {
         body: &[u8],
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
+        call.check_name(name)?;
         let config = read(body)?;
         if let Some(paths) = call.scale() {
             let replicas = self.replicas(call);

@@ -48,6 +48,7 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         let key = call.key(name);
         warn_of_orphans(call, options);
+        call.check_name(name)?;
         for _ in 0..ATTEMPTS {
             let live = self.store.latest_once(&key);
             let live = live.ok_or_else(|| Refusal::not_found(&call.info, name))?;
@@ -127,6 +128,8 @@ impl Registry {
         let listing = self.list(call, list).await?;
         warn_of_orphans(call, options);
         for item in &listing.items {
+            // Without a namespace everything is listed, and nothing can be deleted.
+            call.check_name(object::name(item))?;
             let about = Call {
                 namespace: object::namespace(item).to_owned(),
                 // Conversions of one object are of no use for the next.

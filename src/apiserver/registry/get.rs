@@ -10,8 +10,9 @@ use crate::status::Refusal;
 
 impl Registry {
     /// # Errors
-    /// 404 if it does not exist, 500 if it cannot be converted.
+    /// 400 for an impossible name, 404 if it does not exist, 500 if it cannot be converted.
     pub(crate) async fn get(&self, call: &Call, name: &str) -> Result<Arc<Value>, Refusal> {
+        call.check_name(name)?;
         let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
         Ok(scaled(call, self.shown(call, stored.object).await?))
     }
@@ -19,8 +20,9 @@ impl Registry {
     /// Like [`Self::get`], for a built-in kind, which no webhook converts.
     ///
     /// # Errors
-    /// 404 if it does not exist.
+    /// 400 for an impossible name, 404 if it does not exist.
     pub(crate) fn get_builtin(&self, call: &Call, name: &str) -> Result<Arc<Value>, Refusal> {
+        call.check_name(name)?;
         let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
         Ok(scaled(call, storage_version::shown(call, stored.object)?))
     }

@@ -62,6 +62,7 @@ impl Registry {
         body: &[u8],
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
+        call.check_name(name)?;
         // Parsed once the object exists: a patch of a missing object is a 404, whatever it holds.
         let read_once: OnceLock<Result<Patch, Refusal>> = OnceLock::new();
         let replicas = call.scale().map(|_| self.replicas(call)).unwrap_or_default();

@@ -47,6 +47,7 @@ impl Registry {
         if name.is_empty() {
             return Err(Refusal::bad_request("Name parameter required."));
         }
+        call.check_name(name)?;
         let make = |pod: &mut Arc<Value>| {
             is_meant(call, name, (binding, &**pod), options.dry_run)?;
             bound(call, pod, (binding, node))

@@ -47,6 +47,7 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         belongs_to_path(call, &mut object)?;
         named(&object, name)?;
+        call.check_name(name)?;
         if self.store.latest(&call.key(name)).is_none() && has(&call.info, Habit::CreatedByUpdate) {
             return self.create(call, object, options).await;
         }

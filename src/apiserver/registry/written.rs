@@ -74,6 +74,7 @@ pub(crate) fn belongs_to_path(call: &Call, object: &mut Value) -> Result<(), Ref
     match object::namespace(object) {
         "" => object::set_meta(object, "namespace", Some(call.namespace.as_str().into())),
         own if own == call.namespace => {}
+        _ if call.namespace.is_empty() => object::set_meta(object, "namespace", None),
         _ => {
             return Err(Refusal::bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request",

@@ -178,6 +178,12 @@ impl Subresource {
         matches!(self, Self::Status | Self::Scale | Self::Approval | Self::EphemeralContainers | Self::Resize)
     }
 
+    /// Whether requests are passed on to something else, whatever their media types.
+    #[must_use]
+    pub fn is_connected(self) -> bool {
+        matches!(self, Self::Exec | Self::Attach | Self::PortForward | Self::Proxy)
+    }
+
     /// The verbs that discovery lists for the subresource.
     #[must_use]
     pub fn verbs(self) -> &'static [&'static str] {
@@ -191,6 +197,15 @@ impl Subresource {
                 &["get", "patch", "update"]
             }
         }
+    }
+}
+
+/// Returns the Go package of the internal types of a built-in group.
+#[must_use]
+pub(crate) fn go_package(group: &str) -> &str {
+    match group.split('.').next() {
+        None | Some("") => "core",
+        Some(name) => name,
     }
 }
 
@@ -270,10 +285,7 @@ impl ResourceInfo {
     /// The Go package of a built-in kind's internal type, which some texts name.
     #[must_use]
     pub fn go_package(&self) -> &str {
-        match self.group.split('.').next() {
-            None | Some("") => "core",
-            Some(group) => group,
-        }
+        go_package(&self.group)
     }
 
     /// The group of the form that the server itself works with, which errors name.

@@ -6,6 +6,8 @@ mod info;
 mod table;
 
 pub use builtin::builtin_rows;
-pub(crate) use info::{Asked, BINDING, EVICTION, OwnKind, RESET_FOR_STATUS, SCALE, TOKEN_REQUEST};
+pub(crate) use info::{
+    Asked, BINDING, EVICTION, OwnKind, RESET_FOR_STATUS, SCALE, TOKEN_REQUEST, go_package,
+};
 pub use info::{PrinterColumn, ResourceInfo, Scope, Subresource};
 pub use table::ResourceTable;

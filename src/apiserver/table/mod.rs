@@ -186,11 +186,10 @@ pub(crate) fn partial_metadata(info: &ResourceInfo, object: &Value, version: &st
     if metadata.get("annotations").and_then(Value::as_object).is_some_and(Map::is_empty) {
         object::set_field(&mut metadata, "annotations", None);
     }
-    let ordered = match tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") {
-        Some(id) => decode::rewritten(tables(), id, metadata),
-        None => metadata,
-    };
-    json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": ordered})
+    json!({
+        "kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": decode::ordered_metadata(tables(), metadata)
+    })
 }
 
 fn custom_definition(column: &PrinterColumn) -> Value {

@@ -36,10 +36,12 @@ fn admit(request: &mut Request<'_>) -> Result<(), Refusal> {
     }
     // What is asked is answered, and what is there may go, whatever becomes of the namespace.
     let is_question = info.group == "authorization.k8s.io";
-    if info.scope != Scope::Namespaced || request.review.operation == Operation::Delete || is_question {
+    let wanted = request.namespace();
+    let is_inside = info.scope == Scope::Namespaced && !wanted.is_empty();
+    let is_write = matches!(request.review.operation, Operation::Create | Operation::Update);
+    if !is_inside || !is_write || is_question {
         return Ok(());
     }
-    let wanted = request.namespace();
     let namespace = found(request)?;
     if request.review.operation != Operation::Create || !object::is_terminating(&namespace) {
         return Ok(());

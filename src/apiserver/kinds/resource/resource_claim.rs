@@ -12,7 +12,7 @@ use crate::resources::Subresource;
 
 pub(super) const STRATEGY: Strategy = Strategy {
     kind: "ResourceClaim",
-    habits: &[Habit::AnswersDeleted, Habit::ObjectAgain],
+    habits: &[Habit::AnswersDeleted, Habit::ObjectAgain, Habit::StatusHasNoTable],
     default: Some(default),
     prepare_status: Some(|claim, old, _| allocation::drop_deallocated(claim, old)),
     validate_placed: Some(|placed, errors| match (placed.subresource, placed.old) {
