@@ -1,15 +1,15 @@
 //! Compares two schemas and derives, for each keyword that differs, the condition under which the new one
 //! rejects an object that the old one accepts.
 //!
-//! Both schemas are walked side by side. Equal parts reject nothing new: stored values were valid before,
-//! and a default is validated against its schema when the CustomResourceDefinition is registered.
+//! Both schemas are walked side by side. Equal parts reject nothing new: stored values were valid before. A new default may be refused by
+//! its own schema: registration does not look at defaults in the values of maps, nor at duplicate items in any.
 
-use admit_policy::schema::{Checks, Schema};
+use admit_policy::schema::{self, Checks, Schema};
 use serde_json::Value;
 
 use super::Undecided;
-use super::document::{Form, NodeId, World};
-use super::pair::{Pair, are_keyed_alike, differing, has_odd_value};
+use super::document::{Form, NodeId, Origin, World};
+use super::pair::{Pair, are_keyed_alike, children, differing, has_defaults, has_embedded};
 use super::term::{Sort, Term};
 use super::told::Told;
 use super::value::NULLS;
@@ -35,6 +35,8 @@ pub(super) struct Judge<'w, 's> {
     pub(super) changes: Vec<Change>,
     /// Whether ratcheting applies: only values not recognised as unchanged are validated.
     pub(super) forgives: bool,
+    /// Whether the place is in a value of a map, where registration does not look at defaults.
+    pub(super) in_map: bool,
 }
 
 /// A node with its paths and its two schemas.
@@ -111,7 +113,7 @@ impl Judge<'_, '_> {
         }
         self.null(place)?;
         self.embedded(place, here);
-        self.odd_default(place, here);
+        self.default(place, here)?;
         self.keywords(place, &form, here)?;
         self.required(place, here)?;
         match form {
@@ -147,10 +149,12 @@ impl Judge<'_, '_> {
             }
             Form::Map { entries, .. } => {
                 let Some(pair) = place.pair.entry() else { return Ok(()) };
+                let was_in_map = std::mem::replace(&mut self.in_map, true);
                 for (_, node) in entries {
                     let schema = format!("{}.additionalProperties", place.schema);
                     self.node(&Place { node, pair, schema, field: format!("{}[]", place.field) })?;
                 }
+                self.in_map = was_in_map;
             }
             Form::Bool(_) | Form::Int(_) | Form::Text(_) | Form::IntOrText { .. } | Form::Any => {}
         }
@@ -184,16 +188,27 @@ impl Judge<'_, '_> {
         }
     }
 
-    /// A server takes any default for a field that may be a number or a string.
-    fn odd_default(&mut self, place: &Place<'_>, here: Term) {
-        let (new, old) = (place.pair.new, place.pair.old);
-        let Some(default) = new.default.as_ref().filter(|value| value.is_object() || value.is_array()) else {
-            return;
-        };
-        if old.is_none_or(|old| old.default != new.default) && has_odd_value(new, default) {
-            let why = "a default that is neither a number nor a string".to_owned();
-            self.guess(place, "default", here, why);
+    /// Judges the default where it is used: with what the schema adds to it, it may be refused by the schema.
+    fn default(&mut self, place: &Place<'_>, here: Term) -> Result<(), Undecided> {
+        let node = self.world.node(place.node)?.clone();
+        let (Some(default), Some(sources)) = (&node.schema.default, &node.made_of) else { return Ok(()) };
+        let is_default =
+            |origin: &Origin<'_>| matches!(origin, Origin::Json(value) if std::ptr::eq(*value, default));
+        let used: Vec<Term> =
+            sources.iter().filter(|(_, origin)| is_default(origin)).map(|(when, _)| *when).collect();
+        if used.is_empty() {
+            return Ok(());
         }
+        let used = self.world.terms.or(&used);
+        let used = self.world.terms.and(&[here, used]);
+        let new = place.pair.new;
+        // Ratcheting takes duplicates that were there before.
+        if schema::is_default_refused(default, new, !self.forgives) {
+            self.refuse(place, "default", place.field.clone(), used);
+        } else if has_embedded(new) && (self.in_map || children(new).any(has_defaults)) {
+            self.guess(place, "default", used, "the metadata of an embedded object in a default".to_owned());
+        }
+        Ok(())
     }
 
     fn required(&mut self, place: &Place<'_>, here: Term) -> Result<(), Undecided> {

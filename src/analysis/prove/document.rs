@@ -119,8 +119,8 @@ pub(super) struct World<'s> {
     pub(super) undeclared: BTreeSet<NodeId>,
     /// Whether map keys are limited to names that most maps allow.
     pub(super) has_usual_keys: bool,
-    /// A property of a node that is replaced by another object's.
-    pub(super) replaced: Option<(NodeId, &'static str, NodeId)>,
+    /// Properties of nodes that are replaced by another object's.
+    pub(super) replaced: Vec<(NodeId, &'static str, NodeId)>,
     /// The number of steps spent on the query.
     pub(super) steps: usize,
 }
@@ -158,7 +158,7 @@ impl<'s> World<'s> {
             partial: BTreeSet::new(),
             undeclared: BTreeSet::new(),
             has_usual_keys: false,
-            replaced: None,
+            replaced: Vec::new(),
             steps: 0,
         }
     }
@@ -198,6 +198,12 @@ impl<'s> World<'s> {
         if self.terms.known_bool(assumed) != Some(true) {
             self.assumed.push(assumed);
         }
+    }
+
+    /// Returns the node of the object whose property takes the place of this one.
+    pub(super) fn replacement(&self, id: NodeId, name: &str) -> Option<NodeId> {
+        let is_it = |(whose, which, _): &&(NodeId, &str, NodeId)| *whose == id && *which == name;
+        self.replaced.iter().find(is_it).map(|(.., other)| *other)
     }
 
     pub(super) fn relax(&mut self, what: impl Into<String>) {

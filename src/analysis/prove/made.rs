@@ -83,10 +83,10 @@ impl<'s> World<'s> {
         let mut found = Vec::new();
         // A single source needs no condition but the node's presence.
         let alone = (sources.len() == 1).then(|| self.terms.bool(true));
-        let replaced = self.replaced.filter(|(whose, which, _)| *whose == id && *which == name);
+        let replaced = self.replacement(id, name);
         for (when, origin) in sources.iter() {
             let when = alone.unwrap_or(*when);
-            let origin = replaced.map_or(*origin, |(.., other)| Origin::Node(other));
+            let origin = replaced.map_or(*origin, Origin::Node);
             match origin {
                 Origin::Node(node) => self.found_in(node, when, name, schema, &mut found)?,
                 Origin::Json(json) => {

@@ -2,7 +2,6 @@
 //! objects; [`changes`](super::changes) judges what is found here.
 
 use admit_policy::schema::{AdditionalProperties, Annotations, Checks, ListType, Schema};
-use serde_json::Value;
 
 use super::view::is_open;
 
@@ -32,6 +31,16 @@ impl<'p> Pair<'p> {
     /// Reports whether both schemas are equal.
     pub(super) fn is_same(self) -> bool {
         self.old == Some(self.new)
+    }
+
+    /// Reports whether the schema or one below it is that of an embedded object now and was not before.
+    pub(super) fn embeds_anew(self) -> bool {
+        let was_embedded = self.old.is_some_and(|old| old.embedded_resource);
+        let mut below = self.new.properties.keys().filter_map(|name| self.property(name));
+        (self.new.embedded_resource && !was_embedded)
+            || below.any(Self::embeds_anew)
+            || self.item().is_some_and(Self::embeds_anew)
+            || self.entry().is_some_and(Self::embeds_anew)
     }
 
     /// Reports whether list items are correlated by keys now and were not before.
@@ -117,18 +126,17 @@ pub(super) fn differing(new: &Checks, old: &Checks, is_scalar: bool) -> Vec<(&'s
     found
 }
 
-/// Reports whether a value has something else where a number or a string is declared.
-pub(super) fn has_odd_value(schema: &Schema, value: &Value) -> bool {
-    match value {
-        Value::Null => false,
-        Value::Object(fields) if !schema.int_or_string => fields.iter().any(|(name, value)| {
-            let declared = schema.child(name).or_else(|| schema.additional_schema());
-            declared.is_some_and(|declared| has_odd_value(declared, value))
-        }),
-        Value::Array(items) if !schema.int_or_string => {
-            let declared = schema.items.as_deref();
-            declared.is_some_and(|declared| items.iter().any(|item| has_odd_value(declared, item)))
-        }
-        value => schema.int_or_string && !value.is_string() && !value.is_i64(),
-    }
+/// Reports whether a schema or one below it is that of an embedded object.
+pub(super) fn has_embedded(schema: &Schema) -> bool {
+    schema.embedded_resource || children(schema).any(has_embedded)
+}
+
+/// Reports whether a schema or one below it has a default.
+pub(super) fn has_defaults(schema: &Schema) -> bool {
+    schema.default.is_some() || children(schema).any(has_defaults)
+}
+
+/// The schemas of properties, items and values of a map.
+pub(super) fn children(schema: &Schema) -> impl Iterator<Item = &Schema> {
+    schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema())
 }

@@ -87,6 +87,9 @@ struct Place<'r> {
     /// Whether the value is unchanged, and whether ratcheting recognises that.
     is_same: bool,
     is_seen: bool,
+    /// Whether the default of the node or of one above it is another one than before, so that rules may meet values, old or new, which
+    /// were not there before.
+    is_redefaulted: bool,
     node: NodeId,
     old: Old,
 }
@@ -119,6 +122,7 @@ impl Asked<'_> {
             is_root: true,
             is_same: false,
             is_seen: false,
+            is_redefaulted: false,
             node: self.objects.new,
             old,
         };
@@ -289,7 +293,8 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
             return Err(undecided("rules of untyped data").of(side, &place.path));
         };
         let env = RuleEnv::new(&decl);
-        let was = place.before.filter(|before| stripped(before) == stripped(place.schema));
+        let known_before = place.before.filter(|_| !place.is_redefaulted);
+        let was = known_before.filter(|before| stripped(before) == stripped(place.schema));
         for (at, rule) in place.schema.rules.iter().enumerate() {
             let document = if place.path.starts_with("--") {
                 place.path.clone()
@@ -301,7 +306,7 @@ impl<'s, 'r> Walk<'_, 's, 'r> {
                 continue;
             }
             let is_known = |known: &Schema| known.rules.iter().any(|known| says_the_same(known, rule));
-            let known = place.before.filter(|before| is_known(before));
+            let known = known_before.filter(|before| is_known(before));
             let here = self.world.node(place.node)?.here;
             let object = place.field.clone();
             let mut place_of =
@@ -403,8 +408,19 @@ fn below<'r>(
     field: String,
 ) -> Place<'r> {
     let is_seen = place.is_seen || (place.is_same && Pair { new: schema, old: before }.is_seen_unchanged());
-    let (is_root, is_same) = (false, place.is_same);
-    Place { schema, before, path, field, is_root, is_same, is_seen, node: place.node, old: Old::None }
+    let default = before.and_then(|before| before.default.as_ref());
+    Place {
+        schema,
+        before,
+        path,
+        field,
+        is_root: false,
+        is_same: place.is_same,
+        is_seen,
+        is_redefaulted: place.is_redefaulted || default != schema.default.as_ref(),
+        node: place.node,
+        old: Old::None,
+    }
 }
 
 /// Reports whether the fields that a rule reads have equal schemas in both versions.

@@ -10,7 +10,7 @@ use super::changes::{Change, Judge};
 use super::document::{NodeId, Origin, World};
 use super::model::{self, Model, Sat};
 use super::needed::Needed;
-use super::pair::{Pair, stripped};
+use super::pair::{Pair, has_defaults, stripped};
 use super::placed::{Asked, Before, Objects};
 use super::roots::{DEPTH, root};
 use super::shrink::Request;
@@ -109,24 +109,7 @@ impl<'s> Question<'s> {
         world.guesses.are_allowed = true;
         let stored = root(&mut world, &old.typed)?;
         let body = if step == Step::Status { Some(root(&mut world, &old.typed)?) } else { None };
-        // For the old definition, a status update leaves everything but the status unchanged.
-        let yes = world.terms.bool(true);
-        let read = |world: &mut World<'s>, of: NodeId, schema: &'s Schema| {
-            let made = world.made(schema, yes, vec![(yes, Origin::Node(of))].into(), false)?;
-            if let Some(metadata) = world.property(made, "metadata")? {
-                world.mark_metadata(metadata);
-            }
-            Ok::<NodeId, Undecided>(made)
-        };
-        let before = read(&mut world, stored, &new.typed)?;
-        let (written_old, written) = match body {
-            None => (stored, before),
-            Some(body) => {
-                let made = world.made(&old.typed, yes, vec![(yes, Origin::Node(stored))].into(), false)?;
-                world.replaced = Some((made, "status", body));
-                (made, read(&mut world, made, &new.typed)?)
-            }
-        };
+        let Read { before, written_old, written } = read_by_both(&mut world, (old, new), stored, body)?;
         if step == Step::Create && old.has_status {
             world.forget(stored, "status")?;
         }
@@ -136,6 +119,9 @@ impl<'s> Question<'s> {
         // If the new version starts to drop the status on creation, unchanged constraints may fail without it, so all are judged.
         let known = (step != Step::Create || old.has_status || !new.has_status).then_some(old);
         let mut changes = judged(&mut world, written, known, new, step)?;
+        if step == Step::Create && new.has_status {
+            changes.extend(unread_status(&mut world, old, new));
+        }
         let old_object = (step != Step::Create).then_some(before);
         let objects = Objects { new: written, old: old_object };
         let changed = (step == Step::Status).then_some("status");
@@ -324,6 +310,53 @@ pub(super) fn answers(solver: &mut dyn Solver, script: &str, parts: usize) -> Re
     }
 }
 
+/// The nodes of a request as the definitions read them.
+struct Read {
+    /// The stored object, as the new definition reads it.
+    before: NodeId,
+    /// The object that is written, as each reads it.
+    written_old: NodeId,
+    written: NodeId,
+}
+
+fn read_by_both<'s>(
+    world: &mut World<'s>,
+    (old, new): (&'s Seen, &'s Seen),
+    stored: NodeId,
+    body: Option<NodeId>,
+) -> Result<Read, Undecided> {
+    let yes = world.terms.bool(true);
+    let read = |world: &mut World<'s>, of: NodeId| {
+        let made = world.made(&new.typed, yes, vec![(yes, Origin::Node(of))].into(), false)?;
+        if let Some(metadata) = world.property(made, "metadata")? {
+            world.mark_metadata(metadata);
+        }
+        Ok::<NodeId, Undecided>(made)
+    };
+    let before = read(world, stored)?;
+    let Some(body) = body else { return Ok(Read { before, written_old: stored, written: before }) };
+    // For the old definition, a status update leaves everything but the status unchanged.
+    let written_old = world.made(&old.typed, yes, vec![(yes, Origin::Node(stored))].into(), false)?;
+    world.replaced.push((written_old, "status", body));
+    let written = read(world, written_old)?;
+    // The new definition reads what was written, without the defaults of the old one.
+    world.replaced.push((written, "status", body));
+    Ok(Read { before, written_old, written })
+}
+
+/// Objects are read before a creation drops their status, and embedded objects have to be readable.
+fn unread_status(world: &mut World<'_>, old: &Seen, new: &Seen) -> Option<Change> {
+    let pair = Pair { new: &new.typed, old: Some(&old.typed) };
+    pair.property("status").filter(|status| status.embeds_anew())?;
+    Some(Change {
+        place: format!("{}.properties[status]", new.place),
+        field: "status".to_owned(),
+        rule: None,
+        refused: world.terms.variable(Sort::Bool),
+        guessed: Some("an embedded object in a status that is dropped".to_owned()),
+    })
+}
+
 /// Collects the keywords that may newly reject something.
 fn judged(
     world: &mut World<'_>,
@@ -333,7 +366,7 @@ fn judged(
     step: Step,
 ) -> Result<Vec<Change>, Undecided> {
     let pair = Pair { new: &new.typed, old: old.map(|old| &old.typed) };
-    let mut judge = Judge { world, changes: Vec::new(), forgives: step == Step::Update };
+    let mut judge = Judge { world, changes: Vec::new(), forgives: step == Step::Update, in_map: false };
     if step != Step::Status {
         judge.whole(written, pair, &new.place)?;
         return Ok(judge.changes);
@@ -386,11 +419,6 @@ fn assume_rules(
         world.assumed.push(admitted);
     }
     left_out.extend(open.into_iter().map(|(undecided, _)| undecided.what));
-}
-
-fn has_defaults(schema: &Schema) -> bool {
-    let below = schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
-    schema.default.is_some() || below.into_iter().any(has_defaults)
 }
 
 /// Merges changes at the same path: the items of a list share theirs.

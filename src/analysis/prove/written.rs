@@ -216,14 +216,38 @@ fn is_within(written: &Json, read: &Json) -> bool {
     }
 }
 
-/// Reports whether an error is about a field or its children, ignoring indices and keys. For some errors the server names the field
+/// Reports whether an error is about a field or its children, whatever the indices and keys. For some errors the server names the field
 /// only in the message.
 fn is_about((path, text): &Refusal, field: &str) -> bool {
-    let (path, field) = (plain(path), plain(field));
     if path == "<nil>" {
-        return plain(text).contains(&field);
+        return plain(text).contains(&plain(field));
     }
-    path == field || path.strip_prefix(&field).is_some_and(|rest| rest.starts_with('.'))
+    let parts: Vec<&str> = field.split("[]").collect();
+    is_below(path, &parts) || is_below(&plain(path), &[&plain(field)])
+}
+
+/// Reports whether a path is that of a field or of one below it. Between the parts of the field stands an index or a key, in brackets or, as
+/// the validation of schemas writes keys of maps, behind a dot.
+fn is_below(path: &str, parts: &[&str]) -> bool {
+    let Some((first, others)) = parts.split_first() else { return false };
+    let Some(rest) = path.strip_prefix(first) else { return false };
+    if others.is_empty() {
+        return rest.is_empty() || rest.starts_with(['.', '[']);
+    }
+    let Some(close) = rest.chars().next().and_then(|open| match open {
+        '[' => Some("]"),
+        '.' => Some(""),
+        _ => None,
+    }) else {
+        return false;
+    };
+    // Keys may hold any character.
+    rest.char_indices()
+        .skip(1)
+        .map(|(at, _)| at)
+        .chain([rest.len()])
+        .filter_map(|at| rest.get(at..)?.strip_prefix(close))
+        .any(|rest| is_below(rest, others))
 }
 
 /// Returns a path without indices and keys.

@@ -3,8 +3,11 @@
 
 use serde_json::Value;
 
-use super::Schema;
+use super::validate::validate;
+use super::{Schema, list_type};
 use crate::deadline::{Pace, checkpoint};
+use crate::read::path::Path;
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::weight::{self, Budget, TooHeavy};
 
 /// Drops nulls that are neither allowed nor defaulted; run before [`default`] and again after pruning.
@@ -68,6 +71,30 @@ pub fn default(value: &mut Value, schema: &Schema, pace: &Pace<'_>) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// Reports whether a server refuses objects in which this default of the schema is used, with what the schema adds to it; `duplicates`
+/// says whether duplicate items count. Registration looks at less: not at defaults in values of maps, and not at duplicates.
+///
+/// ```
+/// use admit_policy::{Path, schema};
+/// use serde_json::json;
+///
+/// let set = json!({"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"});
+/// let set = schema::parse(&set, &Path::Nil).unwrap();
+/// assert!(schema::is_default_refused(&json!(["a", "a"]), &set, true));
+/// assert!(!schema::is_default_refused(&json!(["a", "a"]), &set, false));
+/// assert!(schema::is_default_refused(&json!([1]), &set, false));
+/// ```
+#[must_use]
+pub fn is_default_refused(default: &Value, schema: &Schema, duplicates: bool) -> bool {
+    let (mut whole, pace) = (default.clone(), Pace::default());
+    self::default(&mut whole, schema, &pace);
+    let mut errors = FieldErrors::default();
+    if duplicates {
+        list_type::validate(&whole, schema, &Path::Nil, &mut errors, &pace);
+    }
+    !errors.is_empty() || !validate(&whole, schema, None, &Path::Nil, &pace).is_empty()
 }
 
 /// Takes the memory that [`default`] would add to the value from the budget: each `{}` of a list may get as much as

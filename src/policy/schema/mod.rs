@@ -52,7 +52,7 @@ mod structural;
 pub(crate) mod validate;
 
 pub use correlate::{Correlated, Items, MapListIndex};
-pub use default::{default, drop_nulls, take_added};
+pub use default::{default, drop_nulls, is_default_refused, take_added};
 pub use enumeration::Enumeration;
 pub use list_type::validate as validate_lists;
 pub use metadata::Malformed;

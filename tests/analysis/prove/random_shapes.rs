@@ -106,6 +106,21 @@ fn plain(path: &str) -> String {
     plain
 }
 
+/// Whether a path is that of a field or of one below it. Between the parts of the field is an index or a key, which may hold any character:
+/// keys of maps stand in brackets, or behind a dot.
+fn is_below(path: &str, field: &str) -> bool {
+    let Some((first, others)) = field.split_once("[]") else {
+        return path.strip_prefix(field).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+    };
+    let Some(rest) = path.strip_prefix(first) else { return false };
+    let ends = rest.char_indices().skip(1).map(|(at, _)| &rest[at..]).chain([""]);
+    match rest.chars().next() {
+        Some('.') => ends.into_iter().any(|rest| is_below(rest, others)),
+        Some('[') => ends.filter_map(|rest| rest.strip_prefix(']')).any(|rest| is_below(rest, others)),
+        _ => false,
+    }
+}
+
 /// Whether a path is below the values of a junctor that is said to break, which fails for this object: what fails in one of its branches is
 /// told beside it.
 fn is_in_branch(path: &str, place: &str, refusals: &[(String, String)]) -> bool {
@@ -130,11 +145,13 @@ fn is_told(report: &Report, refusals: &[(String, String)]) -> bool {
     refusals.iter().all(|(path, text)| {
         text.contains("some validation rules were not checked")
             || report.breaks.iter().any(|known| {
+                let is_below = is_below(path, &known.field);
                 let (path, field) = (plain(path), plain(&known.field));
-                // What is wrong in a status is said of it as a whole, by name.
+                // What is wrong in a status is said of it as a whole, by name; an item's has an index.
                 let named = field.strip_prefix("status.").map(|name| format!("\"{name}\""));
-                let is_named = path == "status" && named.is_some_and(|name| text.contains(&name));
+                let is_named = path == "status" && named.is_some_and(|name| plain(text).contains(&name));
                 path == "<nil>"
+                    || is_below
                     || field.is_empty()
                     || path == field
                     || is_named
