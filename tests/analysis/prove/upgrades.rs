@@ -168,7 +168,7 @@ fn recorded_upgrades_are_judged_as_the_server_did() {
         text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect()
     };
     let old = lines("schema-changes-crds.jsonl");
-    let (mut wrong, mut total) = (Vec::new(), 0);
+    let (mut wrong, mut held, mut total) = (Vec::new(), 0, 0);
     for record in lines("schema-changes.jsonl") {
         let steps = record["steps"].as_array().expect("steps");
         let of = |op: &str| steps.iter().find(|step| step["op"] == op);
@@ -180,11 +180,13 @@ fn recorded_upgrades_are_judged_as_the_server_did() {
             let report = upgrade.decide(&version, Step::Update, 3, &mut solver, &|| false);
             let holds = report.breaks.is_empty() && report.undecided.is_empty();
             total += 1;
-            if holds != (update["outcome"] == 200) {
+            held += usize::from(holds);
+            // Where the one object that was recorded passes, another may not.
+            if holds && update["outcome"] != 200 {
                 wrong.push(format!("{}: {} but {report:?}", record["crd"], update["outcome"]));
             }
         }
     }
-    tell(&format!("{total} recorded upgrades"));
-    assert!(total > 0 && wrong.is_empty(), "{} of {total} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    tell(&format!("{total} recorded upgrades, {held} of them hold"));
+    assert!(held > 0 && wrong.is_empty(), "{} of {total} wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
