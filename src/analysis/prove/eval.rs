@@ -404,6 +404,12 @@ impl<'w, 's, 'a> Evaluator<'w, 's, 'a> {
             if self.world.terms.known_bool(there) == Some(false) {
                 continue;
             }
+            // A server reads what a variable stands for, even where the expression does not.
+            if (of_list || fold.iter_var2.is_some())
+                && let Some(why) = value.doubt()
+            {
+                return Err(why.undecided());
+            }
             let first = if fold.iter_var2.is_none() && of_list { value.clone() } else { key };
             let first = self.world.good(first);
             self.locals.push((fold.iter_var.clone(), first));
