@@ -74,7 +74,8 @@ pub fn default(value: &mut Value, schema: &Schema, pace: &Pace<'_>) {
 }
 
 /// Reports whether a server refuses objects in which this default of the schema is used, with what the schema adds to it; `duplicates`
-/// says whether duplicate items count. Registration looks at less: not at defaults in values of maps, and not at duplicates.
+/// says whether duplicate items count. Registration looks at less: not at defaults in values of maps, and not at duplicates. A default to
+/// which the schema adds more than a server has memory for is refused.
 ///
 /// ```
 /// use admit_policy::{Path, schema};
@@ -88,6 +89,9 @@ pub fn default(value: &mut Value, schema: &Schema, pace: &Pace<'_>) {
 /// ```
 #[must_use]
 pub fn is_default_refused(default: &Value, schema: &Schema, duplicates: bool) -> bool {
+    if take_added(default, schema, &mut Budget::of_text(0)).is_err() {
+        return true;
+    }
     let (mut whole, pace) = (default.clone(), Pace::default());
     self::default(&mut whole, schema, &pace);
     let mut errors = FieldErrors::default();
