@@ -1,6 +1,7 @@
 //! Simulates a request under two definitions. An object is reported only if the engine rejects it under the new one and accepts it
 //! under the old one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use admit_policy::EvalOptions;
@@ -230,24 +231,25 @@ fn is_about((path, text): &Refusal, field: &str) -> bool {
 /// the validation of schemas writes keys of maps, behind a dot.
 fn is_below(path: &str, parts: &[&str]) -> bool {
     let Some((first, others)) = parts.split_first() else { return false };
-    let Some(rest) = path.strip_prefix(first) else { return false };
-    if others.is_empty() {
-        return rest.is_empty() || rest.starts_with(['.', '[']);
+    // What may follow each part. Keys may hold any character, so that there are several; each is looked at once.
+    let mut rests: BTreeSet<&str> = path.strip_prefix(first).into_iter().collect();
+    for part in others {
+        rests = rests.into_iter().flat_map(after_key).filter_map(|rest| rest.strip_prefix(part)).collect();
     }
-    let Some(close) = rest.chars().next().and_then(|open| match open {
-        '[' => Some("]"),
-        '.' => Some(""),
+    rests.iter().any(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// Returns all that may follow the index or key that a text begins with.
+fn after_key(text: &str) -> impl Iterator<Item = &str> {
+    let close = match text.chars().next() {
+        Some('[') => Some("]"),
+        Some('.') => Some(""),
         _ => None,
-    }) else {
-        return false;
     };
-    // Keys may hold any character.
-    rest.char_indices()
-        .skip(1)
-        .map(|(at, _)| at)
-        .chain([rest.len()])
-        .filter_map(|at| rest.get(at..)?.strip_prefix(close))
-        .any(|rest| is_below(rest, others))
+    let ends = text.char_indices().skip(1).map(|(at, _)| at).chain([text.len()]);
+    close
+        .into_iter()
+        .flat_map(move |close| ends.clone().filter_map(move |at| text.get(at..)?.strip_prefix(close)))
 }
 
 /// Returns a path without indices and keys.
