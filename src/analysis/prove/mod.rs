@@ -36,6 +36,7 @@
 //! | `rules`, `placed`, `told`, `fields` | verdicts of rules as terms, and the fields that rules read |
 //! | `model` | answers of solvers, and the objects that they describe |
 //! | `shrink`, `search`, `mended` | smaller counterexamples, counterexamples without a solver, and repaired objects |
+//! | `beyond`, `longer` | counterexamples with more items than are modelled |
 //! | `agree` | whether terms and engine agree on concrete objects |
 //! | `question` | the claims |
 //! | `query`, `script` | the queries, one after another |
@@ -44,6 +45,7 @@
 mod agree;
 mod alone;
 mod attribute;
+mod beyond;
 mod builtin;
 mod calls;
 mod changes;
@@ -63,6 +65,7 @@ mod inclusion;
 mod instants;
 mod lists;
 mod literal;
+mod longer;
 mod made;
 mod many;
 mod matched;

@@ -44,10 +44,17 @@ const FEW: usize = 1_000;
 
 /// The query for one operation.
 #[derive(Debug)]
-struct Prepared<'s> {
-    world: World<'s>,
-    objects: Objects,
-    broken: Term,
+pub(super) struct Prepared<'s> {
+    pub(super) world: World<'s>,
+    pub(super) objects: Objects,
+    pub(super) broken: Term,
+}
+
+impl Prepared<'_> {
+    /// Returns the verdict that the claim holds, as far as it was asked.
+    pub(super) fn holds(&self) -> Verdict {
+        Verdict::Holds { up_to: self.world.is_bounded.then_some(self.world.items) }
+    }
 }
 
 impl<'a> Inquiry<'a> {
@@ -269,9 +276,8 @@ impl<'a> Inquiry<'a> {
         over: &dyn Fn() -> bool,
     ) -> Result<Verdict, Unconfirmed> {
         let Some(solver) = solver else { return Ok(self.search(prepared, that, over)) };
-        let holds = |world: &World<'_>| Verdict::Holds { up_to: world.is_bounded.then_some(world.items) };
         if prepared.world.terms.known_bool(prepared.broken) == Some(false) {
-            return Ok(holds(&prepared.world));
+            return Ok(prepared.holds());
         }
         let (script, texts) = script(&prepared.world, prepared.broken);
         let answers = match solver.ask(&script) {
@@ -287,7 +293,7 @@ impl<'a> Inquiry<'a> {
                 let what = format!("strings that split into more than {} parts", prepared.world.items);
                 return Ok(Verdict::Undecided(vec![undecided(what)]));
             }
-            Some(Sat::No) => return Ok(holds(&prepared.world)),
+            Some(Sat::No) => return Ok(self.beyond(prepared, that, solver, over)),
             Some(Sat::Yes(_)) => {}
             Some(Sat::Unknown) | None => return Ok(self.tried(prepared, that, "the solver gave up", over)),
         }
@@ -379,7 +385,7 @@ impl<'a> Inquiry<'a> {
     }
 
     /// Builds the request of a model: completed with what else a server requires, and as it is.
-    fn requests(&self, prepared: &Prepared<'_>, model: &Model) -> Vec<(Json, Option<Json>)> {
+    pub(super) fn requests(&self, prepared: &Prepared<'_>, model: &Model) -> Vec<(Json, Option<Json>)> {
         let object = |id: NodeId| prepared.world.object(id, model).ok();
         let (new, old) = (object(prepared.objects.new), prepared.objects.old.map(object));
         let (Some(new), None | Some(Some(_))) = (new, &old) else { return Vec::new() };
@@ -396,7 +402,11 @@ impl<'a> Inquiry<'a> {
     }
 
     /// Returns the request as the server reads it, if it is valid and breaks the claim.
-    fn confirmed(&self, request: &(Json, Option<Json>), that: Option<&Side>) -> Option<Counterexample> {
+    pub(super) fn confirmed(
+        &self,
+        request: &(Json, Option<Json>),
+        that: Option<&Side>,
+    ) -> Option<Counterexample> {
         let taken = self.subject.taken(&request.0, request.1.as_ref(), self.ways());
         taken.into_iter().find_map(|taken| self.breaks(taken, request, that))
     }

@@ -64,7 +64,7 @@ impl Seen {
 }
 
 /// The maximum number of values to request from a solver at once: changes times variables.
-const MOST_VALUES: usize = 60_000;
+pub(super) const MOST_VALUES: usize = 60_000;
 
 /// A query about many changes.
 pub(super) struct Many<'m> {
@@ -84,7 +84,7 @@ pub(super) struct Round<'r> {
 pub(super) struct Question<'s> {
     pub(super) world: World<'s>,
     /// The request as reported: the object, and for a status update the stored object.
-    roots: (NodeId, Option<NodeId>),
+    pub(super) roots: (NodeId, Option<NodeId>),
     pub(super) changes: Vec<Change>,
     /// Constraints of the old definition that are not translated.
     left_out: BTreeSet<String>,
@@ -183,6 +183,9 @@ impl<'s> Question<'s> {
         } else {
             self.asked_of_few(&round, &roots, solver, &mut report);
         }
+        if report.up_to.is_some() {
+            self.ask_beyond(&round, solver, &mut report);
+        }
         report
     }
 
@@ -263,7 +266,7 @@ impl<'s> Question<'s> {
         undecided(format!("unsupported constraints: {}", left_out.join(", ")))
     }
 
-    fn request(&self, model: &Model) -> Option<Request> {
+    pub(super) fn request(&self, model: &Model) -> Option<Request> {
         let object = self.world.object(self.roots.0, model).ok()?;
         let stored = match self.roots.1 {
             Some(stored) => Some(self.world.object(stored, model).ok()?),

@@ -93,7 +93,8 @@ pub(super) struct ProveArgs {
     #[arg(long, value_name = "EXPR")]
     that: Option<String>,
 
-    /// Largest number of list items and map entries to consider, unless the schema allows fewer
+    /// Largest number of list items and map entries to consider, unless the schema allows fewer. Where a limit names a larger number,
+    /// objects with so many are tried, too
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=32))]
     items: u8,
 
