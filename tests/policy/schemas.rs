@@ -151,12 +151,23 @@ fn defaults_fill_objects_that_were_defaulted_and_replace_nulls() {
 fn duplicates_are_told_once_at_their_second_appearance() {
     let schema = schema_of(&json!({"type": "object", "properties": {
         "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "numbers": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "number"}},
         "map": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
                 "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}},
     }}));
-    let document = json!({"set": ["a", "b", "a", "a"], "map": [{"k": "x", "v": 1}, {"k": "x", "v": 2}]});
+    // A whole double is no integer here, and both zeros are the same double.
+    let document = json!({
+        "set": ["a", "b", "a", "a"], "numbers": [0, 0.0, -0.0, 1, 1.0], "map": [{"k": "x", "v": 1}, {"k": "x", "v": 2}],
+    });
     let mut found = FieldErrors::default();
     schema::validate_lists(&document, &schema, &Path::Nil, &mut found, &Pace::default());
     let lines: Vec<_> = found.into_vec().iter().map(ToString::to_string).collect();
-    assert_eq!(lines, [r#"set[2]: Duplicate value: "a""#, r#"map[1]: Duplicate value: {"k":"x"}"#]);
+    assert_eq!(
+        lines,
+        [
+            r#"set[2]: Duplicate value: "a""#,
+            "numbers[2]: Duplicate value: -0",
+            r#"map[1]: Duplicate value: {"k":"x"}"#
+        ]
+    );
 }

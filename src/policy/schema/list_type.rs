@@ -87,7 +87,10 @@ fn key_of(item: &Value, keys: &[Box<str>]) -> Value {
 /// objects by their JSON.
 fn distinct_text(value: &Value) -> String {
     match value {
-        Value::Number(number) if number.as_i64().is_none() => format!("f{number}"),
+        // Both zeros are the same.
+        Value::Number(number) if number.as_i64().is_none() => {
+            format!("f{:?}", number.as_f64().unwrap_or_default() + 0.0)
+        }
         value => go::json::text(value),
     }
 }

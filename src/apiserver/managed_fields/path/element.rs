@@ -65,7 +65,7 @@ impl Scalar {
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {
-            Self::Number(number) => number.to_string(),
+            Self::Number(number) => number_json(number),
             Self::String(text) => json_text(text),
             Self::Bool(flag) => flag.to_string(),
             Self::Other(json) => json.clone(),
@@ -80,6 +80,16 @@ impl Scalar {
             Self::Other(_) => 3,
         }
     }
+}
+
+/// Formats a number as Go's json-iterator: doubles with an exponent of two digits below 1e-6 and from 1e21 up.
+fn number_json(number: &Number) -> String {
+    if let Some(integer) = number.as_i64() {
+        return integer.to_string();
+    }
+    let double = float(number);
+    let is_plain = double == 0.0 || (1e-6..1e21).contains(&double.abs());
+    if is_plain { go::float::plain(double) } else { go::float::scientific(double, None) }
 }
 
 /// Formats a string as a JSON literal in which `<`, `>` and `&` are escaped.
@@ -142,7 +152,8 @@ fn shown(value: &Scalar) -> String {
             Ok(value) => shown_whole(&value),
             Err(_) => json.clone(),
         },
-        other => other.to_json(),
+        Scalar::Number(number) => go::json::number(number),
+        Scalar::Bool(flag) => flag.to_string(),
     }
 }
 
@@ -157,6 +168,7 @@ fn shown_whole(value: &Value) -> String {
             members.iter().map(|(name, member)| format!("{name}={}", shown_whole(member))).collect()
         }
         Value::String(text) => go::quote(text),
+        Value::Number(number) => go::json::number(number),
         other => other.to_string(),
     }
 }

@@ -79,7 +79,8 @@ impl<'r> Node<'_, 'r> {
                 format != "int32" || i32::try_from(value).is_ok()
             }
             (Some(SchemaType::Integer), Parsed::Float(value)) => {
-                let whole = numeric::whole(value);
+                // Its shortest digits are read as an integer, and those of -2^63 are beyond the range.
+                let whole = numeric::whole(value).filter(|whole| *whole != i64::MIN);
                 whole.is_some_and(|whole| format != "int32" || i32::try_from(whole).is_ok())
             }
             (Some(SchemaType::Number), Parsed::Float(value)) if format == "float" => fits_f32(value),
