@@ -6,16 +6,22 @@ use super::changes::Change;
 use super::model::{Model, Sat};
 use super::refusals::{Question, Report, Round, answers};
 use super::term::Term;
+use super::written::Step;
 
 /// Keywords whose violation keeps a server from running rules.
 const BLOCKING: [&str; 5] = ["enum", "required", "maxLength", "maxItems", "type"];
 
 impl Question<'_> {
     /// Returns when each change is reported: a rule only where no blocking violation keeps it from running.
-    pub(super) fn unblocked(&mut self) -> Vec<Term> {
+    pub(super) fn unblocked(&mut self, step: Step) -> Vec<Term> {
+        // Ratcheting takes unchanged values of another type, on which rules then fail.
+        let is_taken = |keyword: &str| step == Step::Update && keyword == "type";
         let is_before = |change: &&Change| {
             let keyword = change.place.rsplit('.').next().unwrap_or_default();
-            change.rule.is_none() && change.guessed.is_none() && BLOCKING.contains(&keyword)
+            change.rule.is_none()
+                && change.guessed.is_none()
+                && BLOCKING.contains(&keyword)
+                && !is_taken(keyword)
         };
         let before: Vec<Term> = self.changes.iter().filter(is_before).map(|change| change.refused).collect();
         let before = self.world.terms.or(&before);

@@ -168,7 +168,7 @@ impl<'s> Question<'s> {
             return report;
         }
         let mut goals: Vec<Term> = self.changes.iter().map(|change| change.refused).collect();
-        self.unblocked = self.unblocked();
+        self.unblocked = self.unblocked(trial.step);
         let count = goals.len();
         goals.extend(&self.unblocked);
         self.world.settle(&goals);
