@@ -23,7 +23,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
-    warnings: Some(|object, old| workload::warnings(object, old, &["spec", "template"])),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
@@ -123,8 +123,17 @@ fn rolling_update(rolling: &Field<'_>, errors: &mut FieldErrors) {
 }
 
 fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
-    whole(object, Some(old), errors);
     super::same_selector(&Field::root(object).get("spec"), &Field::root(old).get("spec"), errors);
+    whole(object, Some(old), errors);
+}
+
+/// Warns of the template only where that changes.
+fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let template = |object: &Value| object.pointer(super::TEMPLATE).cloned();
+    if old.is_some_and(|old| template(old) == template(object)) {
+        return Vec::new();
+    }
+    workload::warnings(object, None, &["spec", "template"])
 }
 
 fn validate_status(object: &Value, old: &Value, errors: &mut FieldErrors) {

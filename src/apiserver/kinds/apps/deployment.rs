@@ -19,7 +19,7 @@ pub(super) const STRATEGY: Strategy = Strategy {
     validate: Some(validate),
     validate_update: Some(validate_update),
     validate_status: Some(validate_status),
-    warnings: Some(|object, old| workload::named_warnings(object, old, &["spec", "template"])),
+    warnings: Some(warnings),
     ..Strategy::PLAIN
 };
 
@@ -106,6 +106,13 @@ fn rolling_update(rolling: &Field<'_>, errors: &mut FieldErrors) {
         errors.add(|| unavailable.invalid("may not be 0 when `maxSurge` is 0"));
     }
     int_or_percent::at_most_all(&unavailable, errors);
+}
+
+/// Warns wherever the generation rises: also where only annotations change.
+fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let annotated = |old: &&Value| object::meta(old, "annotations") == object::meta(object, "annotations");
+    let name = workload::name_warning(object, old);
+    name.into_iter().chain(workload::warnings(object, old.filter(annotated), &["spec", "template"])).collect()
 }
 
 fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
