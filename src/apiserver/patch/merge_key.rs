@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use super::shown::printed;
 
-/// Says why a patch cannot be applied.
+/// Says why a patch cannot be applied. The words are those of apimachinery's `strategicpatch`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatchError {
-    /// The unknown directive, and the part of the patch that holds it, as Go prints it.
+    /// The unknown directive as Go prints it with `%s`, and the part of the patch that holds it.
     #[error("unknown patch type: {0} in map: {1}")]
     UnknownDirective(String, String),
     /// An item without its merge key, as Go prints it.
@@ -15,18 +15,57 @@ pub(crate) enum PatchError {
     NoMergeKey { item: String, key: String },
     #[error("invalid patch format of {0}")]
     DirectiveFormat(&'static str),
-    #[error("cannot restore slice from map")]
-    ObjectForList,
+    /// Two types of Go.
+    #[error("expected a {expected}, but received a {received}")]
+    BadArgument { expected: &'static str, received: &'static str },
+    #[error("value for key {0} is not a map")]
+    NotAMap(usize),
     #[error("lists of lists are not supported")]
     ListOfLists,
-    /// A list mixes objects and other values.
+    /// A list mixes values of several types.
     #[error("list element types are not identical: [{0} {1}]")]
     MixedItems(String, String),
+    #[error("no elements in any of the given slices")]
+    NoItems,
+    #[error("cannot merge lists without merge key for struct")]
+    NoKeyToMerge,
     #[error("merging lists cannot yet be specified in the patch")]
     MergingList,
     /// The order of the patch contradicts `$setElementOrder`: both lists as Go prints them.
     #[error("The order in patch list:\n{0}\n doesn't match $setElementOrder list:\n{1}\n")]
     OtherOrder(String, String),
+    /// The order is of a field that the type does not have.
+    #[error("unable to find api field in struct {0} for the json field \"{1}\"")]
+    UnknownField(&'static str, String),
+    /// The order is of a field that is no list; the kind of the type around it.
+    #[error("expected slice or array type, but got: {0}")]
+    NotAList(&'static str),
+}
+
+const MAP: &str = "map[string]interface {}";
+const LIST: &str = "[]interface {}";
+
+impl PatchError {
+    pub(super) fn no_map(value: &Value) -> Self {
+        Self::BadArgument { expected: MAP, received: go_type(value) }
+    }
+
+    pub(super) fn no_list(value: &Value) -> Self {
+        Self::BadArgument { expected: LIST, received: go_type(value) }
+    }
+}
+
+/// Returns the type of a decoded value in Go.
+pub(super) fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "%!s(<nil>)",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => LIST,
+        Value::Object(_) => MAP,
+    }
 }
 
 /// # Errors

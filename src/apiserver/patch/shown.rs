@@ -1,32 +1,10 @@
-//! Formats a strategic merge patch for error messages: the way Go prints maps, without what merging removed from it.
+//! Formats patches for error messages the way Go prints maps.
 
 use admit_apimachinery::go;
-use serde_json::{Map, Value};
-
-/// Returns the patch as it is after merging into `live`.
-pub(crate) fn merged(patch: &Map<String, Value>, live: &Map<String, Value>) -> String {
-    printed(&Value::Object(merged_map(patch, Some(live))))
-}
-
-/// Removes directives, and nulls of fields that the object did not have.
-fn merged_map(patch: &Map<String, Value>, live: Option<&Map<String, Value>>) -> Map<String, Value> {
-    let kept =
-        patch.iter().filter(|(name, value)| !name.starts_with('$') && (live.is_some() || !value.is_null()));
-    kept.map(|(name, value)| {
-        let value = match value {
-            Value::Object(inner) => {
-                let inside = live.and_then(|live| live.get(name)).and_then(Value::as_object);
-                Value::Object(merged_map(inner, inside))
-            }
-            other => other.clone(),
-        };
-        (name.clone(), value)
-    })
-    .collect()
-}
+use serde_json::Value;
 
 /// Formats a value like Go's `%+v`.
-pub(super) fn printed(value: &Value) -> String {
+pub(crate) fn printed(value: &Value) -> String {
     let mut out = String::new();
     print(value, &mut out);
     out
@@ -68,10 +46,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patches_are_shown_as_go_prints_what_is_left_of_them() {
-        let text = |patch: Value, live: Value| merged(patch.as_object().unwrap(), live.as_object().unwrap());
-        let patch = json!({"b": [1, "x y"], "a": {"n": null, "k": true}, "$retainKeys": ["a"]});
-        assert_eq!(text(patch.clone(), json!({})), "map[a:map[k:true] b:[1 x y]]");
-        assert_eq!(text(patch, json!({"a": {}})), "map[a:map[k:true n:<nil>] b:[1 x y]]");
+    fn maps_are_sorted_and_texts_unquoted() {
+        let patch = json!({"b": [1, "x y", 1e7], "a": {"n": null, "k": true}});
+        assert_eq!(printed(&patch), "map[a:map[k:true n:<nil>] b:[1 x y 1e+07]]");
     }
 }

@@ -116,7 +116,7 @@ impl Builtins for BuiltinKinds {
         let (group, version, kind) = type_of(object);
         let kind = tables().kind(group, version, kind)?;
         let (object, patch) = (object.as_object()?, patch.as_object()?);
-        let made = strategic::apply(tables(), kind, object.clone(), patch);
+        let made = strategic::apply(tables(), kind, object.clone(), &mut patch.clone());
         Some(made.map(Value::Object).map_err(|error| StrategicError(error.to_string())))
     }
 

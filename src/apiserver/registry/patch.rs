@@ -1,10 +1,10 @@
 //! Implements PATCH: JSON patch, JSON merge patch and strategic merge patch, applied to the live object.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use admit_apimachinery::bounded::{MAX_PATHS, push_step};
 use admit_apimachinery::go;
-use admit_policy::json::{self, JsonError};
+use admit_policy::json::{self, Document, JsonError};
 use admit_policy::patch::{Replacing, patched, text_len, understood};
 use json_patch::PatchOperation;
 use serde_json::{Map, Value};
@@ -13,12 +13,13 @@ use super::field_ownership::Ownership;
 use super::update::{Change, named};
 use super::written::belongs_to_path;
 use super::{Answer, Registry};
-use crate::builtin::{restore, tables};
+use crate::builtin::{TypeId, restore, tables};
 use crate::call::{Call, FieldValidation, WriteOptions};
 use crate::codec::{self, Unread, recheck, recheck_kind};
 use crate::object;
 use crate::patch::merge;
 use crate::patch::merge_key::PatchError;
+use crate::patch::shown::printed;
 use crate::patch::strategic;
 use crate::patch::touched;
 use crate::resources::SCALE;
@@ -37,18 +38,39 @@ pub(crate) enum PatchFormat {
 }
 
 /// A parsed patch document.
-struct Patch {
-    kind: Parsed,
+struct Patch<'b> {
+    kind: Parsed<'b>,
     /// The unknown and duplicate fields that strict field validation refuses.
     strict: Vec<String>,
 }
 
-enum Parsed {
+enum Parsed<'b> {
     Json(Vec<PatchOperation>),
     Merge(Value),
-    Strategic(Map<String, Value>),
+    Strategic(Strategic<'b>),
     /// Operations that cannot be applied to any object.
     Impossible,
+}
+
+/// A strategic merge patch, which is used up when it is applied: it is parsed again for another attempt, so that there are never two.
+struct Strategic<'b> {
+    body: &'b [u8],
+    parsed: Mutex<Option<Map<String, Value>>>,
+}
+
+impl<'b> Strategic<'b> {
+    const fn new(body: &'b [u8], parsed: Map<String, Value>) -> Self {
+        Self { body, parsed: Mutex::new(Some(parsed)) }
+    }
+
+    fn take(&self) -> Map<String, Value> {
+        let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        parsed.unwrap_or_else(|| match json::parse(self.body) {
+            Ok(Document { value: Value::Object(patch), .. }) => patch,
+            // It was read once.
+            Ok(_) | Err(_) => Map::new(),
+        })
+    }
 }
 
 impl Registry {
@@ -64,7 +86,7 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         call.check_name(name)?;
         // Parsed once the object exists: a patch of a missing object is a 404, whatever it holds.
-        let read_once: OnceLock<Result<Patch, Refusal>> = OnceLock::new();
+        let read_once: OnceLock<Result<Patch<'_>, Refusal>> = OnceLock::new();
         let replicas = call.scale().map(|_| self.replicas(call)).unwrap_or_default();
         let make = |live: &mut Arc<Value>| {
             let patch = read_once.get_or_init(|| read(format, body)).as_ref().map_err(Clone::clone)?;
@@ -80,7 +102,7 @@ impl Registry {
     }
 }
 
-fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
+fn read(format: PatchFormat, body: &[u8]) -> Result<Patch<'_>, Refusal> {
     let undecodable = |why: &str| match format {
         PatchFormat::Strategic => Refusal::bad_request(why),
         _ => Refusal::bad_request(format!("error decoding patch: {why}")),
@@ -102,8 +124,8 @@ fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
         }
         (PatchFormat::Merge, Value::Null) => return Err(Refusal::bad_request("Invalid JSON Patch")),
         (PatchFormat::Merge, patch @ Value::Object(_)) => Parsed::Merge(patch),
-        (PatchFormat::Strategic, Value::Object(patch)) => Parsed::Strategic(patch),
-        (PatchFormat::Strategic, Value::Null) => Parsed::Strategic(Map::new()),
+        (PatchFormat::Strategic, Value::Object(patch)) => Parsed::Strategic(Strategic::new(body, patch)),
+        (PatchFormat::Strategic, Value::Null) => Parsed::Strategic(Strategic::new(body, Map::new())),
         (PatchFormat::Merge | PatchFormat::Strategic | PatchFormat::Apply, other) => {
             let found = go::json::kind(&other);
             return Err(undecodable(&format!(
@@ -114,7 +136,7 @@ fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
     Ok(Patch { kind, strict })
 }
 
-fn operations_of(operations: Vec<Value>) -> Result<Parsed, Refusal> {
+fn operations_of<'b>(operations: Vec<Value>) -> Result<Parsed<'b>, Refusal> {
     if operations.len() > MAX_OPERATIONS {
         let count = operations.len();
         return Err(Refusal::too_large_because(format!(
@@ -136,7 +158,7 @@ fn unknown_members((index, operation): (usize, &Value)) -> impl Iterator<Item = 
     )
 }
 
-impl Patch {
+impl Patch<'_> {
     fn apply(&self, call: &Call, mut target: Value) -> Result<Value, Refusal> {
         match &self.kind {
             Parsed::Json(operations) => {
@@ -148,26 +170,13 @@ impl Patch {
                 Ok(target)
             }
             Parsed::Strategic(patch) => {
-                let info = &call.info;
-                let kind = if call.scale().is_some() {
-                    tables().kind(SCALE.0, SCALE.1, SCALE.2)
-                } else {
-                    tables().kind(&info.group, &info.version, &info.kind)
-                };
-                let kind =
-                    kind.ok_or_else(|| Refusal::internal(format!("{} has no field table", info.kind)))?;
-                strategic::apply(tables(), kind, std::mem::take(object::map_of(&mut target)), patch)
+                let target = std::mem::take(object::map_of(&mut target));
+                strategic::apply(tables(), strategic_kind(call)?, target, &mut patch.take())
                     .map(Value::Object)
                     .map_err(|error| match error {
-                        PatchError::DirectiveFormat(_) | PatchError::ObjectForList => {
-                            Refusal::bad_request(error.to_string())
-                        }
+                        PatchError::DirectiveFormat(_) => Refusal::bad_request(error.to_string()),
                         PatchError::ListOfLists => Refusal::unprocessable(),
-                        PatchError::UnknownDirective(..)
-                        | PatchError::NoMergeKey { .. }
-                        | PatchError::MixedItems(..)
-                        | PatchError::MergingList
-                        | PatchError::OtherOrder(..) => Refusal::unclassified(error.to_string()),
+                        error => Refusal::unclassified(error.to_string()),
                     })
             }
             Parsed::Impossible => Err(Refusal::unprocessable()),
@@ -189,21 +198,37 @@ impl Patch {
         let (Parsed::Strategic(_), Some(id)) = (&self.kind, kind) else { return Ok(patched) };
         for field in ["kind", "apiVersion"] {
             if let Some(why) = patched.get(field).and_then(not_a_text) {
-                return Err(refused_as(self.shown(live, &patched), why));
+                return Err(refused_as(self.shown(call, live, &patched), why));
             }
             object::set_field(&mut patched, field, live.get(field).cloned());
         }
         restore(tables(), id, patched)
-            .map_err(|why| refused_as(self.shown(live, &Value::Null), &why.to_string()))
+            .map_err(|why| refused_as(self.shown(call, live, &Value::Null), &why.to_string()))
     }
 
     /// Returns what refusals show: a strategic merge patch itself, or the result of another patch.
-    fn shown(&self, live: &Value, patched: &Value) -> String {
-        match (&self.kind, live) {
-            (Parsed::Strategic(patch), Value::Object(live)) => crate::patch::shown::merged(patch, live),
+    fn shown(&self, call: &Call, live: &Value, patched: &Value) -> String {
+        match (&self.kind, live, strategic_kind(call)) {
+            (Parsed::Strategic(patch), Value::Object(live), Ok(kind)) => {
+                let mut patch = patch.take();
+                // What is left of it is shown, also where it cannot be applied.
+                let _ = strategic::apply(tables(), kind, live.clone(), &mut patch);
+                printed(&Value::Object(patch))
+            }
             _ => patched.to_string(),
         }
     }
+}
+
+/// Returns the built-in kind of what is patched: the object, or its scale.
+fn strategic_kind(call: &Call) -> Result<TypeId, Refusal> {
+    let info = &call.info;
+    let kind = if call.scale().is_some() {
+        tables().kind(SCALE.0, SCALE.1, SCALE.2)
+    } else {
+        tables().kind(&info.group, &info.version, &info.kind)
+    };
+    kind.ok_or_else(|| Refusal::internal(format!("{} has no field table", info.kind)))
 }
 
 /// The size limit of a patched object, as JSON without managed fields: that of a body which creates it.
@@ -248,7 +273,7 @@ fn not_a_text(value: &Value) -> Option<&'static str> {
 fn accepted(
     call: &Call,
     name: &str,
-    (patch, live): (&Patch, &Value),
+    (patch, live): (&Patch<'_>, &Value),
     options: &WriteOptions,
 ) -> Result<Value, Refusal> {
     let patched = patch.made(call, live)?;
@@ -265,10 +290,15 @@ fn accepted(
         }
     };
     call.emptied.set(received.emptied);
-    let objections: Vec<String> = patch.strict.iter().cloned().chain(received.strict).collect();
+    let mut unknown = received.strict;
+    if matches!(patch.kind, Parsed::Strategic(_)) {
+        // Its result is converted without a text in between, which upstream tells in this order.
+        unknown.sort();
+    }
+    let objections: Vec<String> = patch.strict.iter().cloned().chain(unknown).collect();
     if options.field_validation == FieldValidation::Strict && !objections.is_empty() {
         let made = patch.made(call, live)?;
-        object_to(call, options, objections, || patch.shown(live, &made))?;
+        object_to(call, options, objections, || patch.shown(call, live, &made))?;
     } else {
         object_to(call, options, objections, String::new)?;
     }
@@ -282,7 +312,7 @@ fn accepted(
 fn scaled(
     call: &Call,
     name: &str,
-    (patch, old): (&Patch, Value),
+    (patch, old): (&Patch<'_>, Value),
     options: &WriteOptions,
 ) -> Result<Value, Refusal> {
     let uid = object::uid(&old).to_owned();
@@ -301,7 +331,7 @@ fn scaled(
     }
     let received =
         recheck_kind(SCALE, patched.clone()).map_err(|why| why.refusal(|why| refused(&patched, &why)))?;
-    let shown = || patch.shown(&old, &patched);
+    let shown = || patch.shown(call, &old, &patched);
     object_to(call, options, patch.strict.iter().cloned().chain(received.strict).collect(), shown)?;
     let mut scale = received.object;
     named(&scale, name)?;

@@ -8,7 +8,7 @@ use crate::builtin::tables;
 fn patched(original: &Value, patch: &Value) -> Result<Value, PatchError> {
     let kind = tables().kind("", "v1", "Pod").expect("the Pod kind");
     let (original, patch) = (original.as_object().expect("object"), patch.as_object().expect("object"));
-    apply(tables(), kind, original.clone(), patch).map(Value::Object)
+    apply(tables(), kind, original.clone(), &mut patch.clone()).map(Value::Object)
 }
 
 fn containers(value: &Value) -> Value {
@@ -90,6 +90,90 @@ fn a_missing_key_and_an_unknown_directive_are_refused() {
         patched(&original, &json!({"spec": {"$patch": "x"}})),
         Err(PatchError::UnknownDirective("x".to_owned(), "map[$patch:x]".to_owned()))
     );
+}
+
+#[test]
+fn what_cannot_be_merged_or_ordered_is_refused_in_upstreams_words() {
+    let finalizers = json!({"metadata": {"finalizers": ["a/x"]}});
+    let pod = containers(&json!([{"name": "a", "args": ["x"]}]));
+    let named = json!({"metadata": {"name": "x"}});
+    let cases = [
+        (
+            &finalizers,
+            json!({"metadata": {"finalizers": ["b/y", null]}}),
+            "list element types are not identical: [[a/x] [b/y <nil>]]",
+        ),
+        (&pod, json!({"spec": {"$patch": 1}}), "unknown patch type: %!s(int64=1) in map: map[$patch:1]"),
+        (
+            &pod,
+            json!({"spec": {"containers": 8, "$setElementOrder/containers": []}}),
+            "expected a []interface {}, but received a int64",
+        ),
+        (
+            &pod,
+            json!({"spec": {"containers": null, "$setElementOrder/containers": []}}),
+            "expected a []interface {}, but received a %!s(<nil>)",
+        ),
+        (
+            &pod,
+            json!({"spec": {"$setElementOrder/x": []}}),
+            "unable to find api field in struct PodSpec for the json field \"x\"",
+        ),
+        (
+            &pod,
+            json!({"spec": {"$setElementOrder/nodeName": []}}),
+            "expected slice or array type, but got: struct",
+        ),
+        (
+            &pod,
+            json!({"spec": {"$setElementOrder/containers": [1], "containers": [{"name": "a"}]}}),
+            "expected a map[string]interface {}, but received a int64",
+        ),
+        (&pod, json!({"spec": {"$setElementOrder/containers": ["a"]}}), "value for key 0 is not a map"),
+        (&pod, json!({"$setElementOrder": ["a"]}), "invalid patch format of setElementOrder list"),
+        (
+            &named,
+            json!({"metadata": {"finalizers": [], "$setElementOrder/finalizers": []}}),
+            "no elements in any of the given slices",
+        ),
+    ];
+    for (original, patch, why) in cases {
+        assert_eq!(
+            patched(original, &patch).map_err(|error| error.to_string()),
+            Err(why.to_owned()),
+            "{patch}"
+        );
+    }
+}
+
+#[test]
+fn deletions_come_after_the_order_and_apply_to_lists_that_are_replaced() {
+    let original = json!({"metadata": {"finalizers": ["a/x", "b/y"]}, "spec": {"containers": [{"name": "a", "args": ["x", "y"]}]}});
+    let patch = json!({"metadata": {"finalizers": ["c/z"], "$setElementOrder/finalizers": ["c/z", "b/y"],
+            "$deleteFromPrimitiveList/finalizers": ["a/x", "c/z"]},
+        "spec": {"containers": [{"name": "a", "args": ["x", "z"], "$deleteFromPrimitiveList/args": ["x"]}]}});
+    let expected =
+        json!({"metadata": {"finalizers": ["b/y"]}, "spec": {"containers": [{"name": "a", "args": ["z"]}]}});
+    assert_eq!(patched(&original, &patch), Ok(expected));
+}
+
+#[test]
+fn what_was_followed_is_gone_from_the_patch() {
+    let kind = tables().kind("", "v1", "Pod").expect("the Pod kind");
+    let original = containers(&json!([{"name": "a"}]));
+    let mut patch = json!({"metadata": {"labels": {"a": null}, "$deleteFromPrimitiveList/finalizers": ["x"]},
+        "spec": {"$setElementOrder/containers": [{"name": "a"}], "containers": [{"name": "a"}], "$retainKeys": ["containers"]}});
+    let patch = patch.as_object_mut().expect("object");
+    apply(tables(), kind, original.as_object().expect("object").clone(), patch).expect("applied");
+    let left = json!({"metadata": {"labels": {}, "$deleteFromPrimitiveList/finalizers": ["x"]}, "spec": {}});
+    assert_eq!(Value::Object(patch.clone()), left);
+}
+
+#[test]
+fn directives_of_what_is_new_are_unknown_fields_but_for_patch() {
+    let patch = json!({"spec": {"affinity": {"$retainKeys": ["podAffinity"], "podAffinity": {"$patch": "delete"}, "nodeAffinity": null}}});
+    let expected = json!({"spec": {"affinity": {"$retainKeys": ["podAffinity"]}}});
+    assert_eq!(patched(&json!({"spec": {}}), &patch), Ok(expected));
 }
 
 /// This took minutes: every item was looked for in all others, and all orders for every item.
