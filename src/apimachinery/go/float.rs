@@ -158,6 +158,13 @@ pub fn json(value: f64) -> String {
     if text.contains("e-") { text } else { text.replace('e', "e+") }
 }
 
+/// Formats as json-iterator, which structured-merge-diff writes with: like [`json`], but an exponent has two digits.
+#[must_use]
+pub fn json_iterator(value: f64) -> String {
+    let is_plain = value == 0.0 || (1e-6..1e21).contains(&value.abs());
+    if is_plain { plain(value) } else { scientific(value, None) }
+}
+
 /// Formats as Go's `%e`: with `precision` digits after the point, or as many as needed.
 #[must_use]
 pub fn scientific(value: f64, precision: Option<usize>) -> String {

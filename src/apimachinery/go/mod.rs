@@ -7,6 +7,7 @@
 //! | [`duration`], [`layout`], [`instant`], [`zone`] | `time` |
 //! | [`netip`], [`url`] | `net/netip`, `net/url` |
 //! | [`mime`] | `mime` |
+//! | [`value`](mod@value) | `fmt`, of decoded JSON |
 //! | [`base64`], [`hex`], [`json`], [`pem`] | `encoding/base64`, `encoding/hex`, `encoding/json`, `encoding/pem` |
 
 pub mod base64;
@@ -22,6 +23,7 @@ pub mod netip;
 pub mod pem;
 pub mod quote;
 pub mod url;
+pub mod value;
 pub mod zone;
 
 pub use instant::Timestamp;

@@ -1,8 +1,7 @@
 //! Reads merge keys, which identify items of merged lists, and defines the errors of patches.
 
+use admit_apimachinery::go;
 use serde_json::Value;
-
-use super::shown::printed;
 
 /// Says why a patch cannot be applied. The words are those of apimachinery's `strategicpatch`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,26 +45,22 @@ const MAP: &str = "map[string]interface {}";
 const LIST: &str = "[]interface {}";
 
 impl PatchError {
+    pub(super) fn no_key(item: &Value, merge_key: &str) -> Self {
+        Self::NoMergeKey { item: go::value::plain(item), key: merge_key.to_owned() }
+    }
+
     pub(super) fn no_map(value: &Value) -> Self {
-        Self::BadArgument { expected: MAP, received: go_type(value) }
+        Self::BadArgument { expected: MAP, received: shown_type(value) }
     }
 
     pub(super) fn no_list(value: &Value) -> Self {
-        Self::BadArgument { expected: LIST, received: go_type(value) }
+        Self::BadArgument { expected: LIST, received: shown_type(value) }
     }
 }
 
-/// Returns the type of a decoded value in Go.
-pub(super) fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_i64() => "int64",
-        Value::Number(_) => "float64",
-        Value::String(_) => "string",
-        Value::Array(_) => LIST,
-        Value::Object(_) => MAP,
-    }
+/// Returns the type of a value as Go's `%s` prints it.
+fn shown_type(value: &Value) -> &'static str {
+    if value.is_null() { go::value::NO_TEXT } else { go::json::type_name(value) }
 }
 
 /// # Errors
@@ -73,8 +68,6 @@ pub(super) fn go_type(value: &Value) -> &'static str {
 pub(super) fn key_of<'v>(item: &'v Value, merge_key: &str) -> Result<&'v Value, PatchError> {
     match merge_key {
         "" => Ok(item),
-        key => {
-            item.get(key).ok_or_else(|| PatchError::NoMergeKey { item: printed(item), key: key.to_owned() })
-        }
+        key => item.get(key).ok_or_else(|| PatchError::no_key(item, key)),
     }
 }

@@ -5,6 +5,5 @@ pub(crate) mod applied;
 pub(crate) mod merge;
 pub(crate) mod merge_key;
 mod order;
-pub(crate) mod shown;
 pub(crate) mod strategic;
 pub(crate) mod touched;

@@ -12,11 +12,14 @@
 mod directive;
 mod list;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::merge_key::PatchError;
 use crate::builtin::{Field, Tables, TypeId, TypeRef};
 use crate::interrupt;
+use admit_apimachinery::go::json::type_name;
 use directive::{DELETE_FROM_PRIMITIVES, DIRECTIVE, Directive, SET_ORDER};
 
 /// Applies `patch` to `original`, an object of the built-in kind `kind`.
@@ -63,28 +66,33 @@ impl<'t> Merger<'t> {
             .iter_mut()
             .filter(|(name, _)| is_left(name))
             .partition(|(name, _)| name.starts_with(DELETE_FROM_PRIMITIVES));
+        let mut gone: HashSet<String> = HashSet::new();
         for (name, change) in changed.into_iter().filter(|(_, change)| !change.is_null()) {
-            self.member(kind, &mut original, (name, change))?;
+            if !self.member(kind, &mut original, (name, change))? {
+                gone.insert(name.clone());
+            }
         }
         for (name, change) in deleted {
             let name = directive::field_of(name, DELETE_FROM_PRIMITIVES)?;
-            if change.is_null() {
-                original.shift_remove(name);
-            } else if original.get(name).is_some_and(|value| is_of_one_type(value, change)) {
-                self.without(kind, &mut original, (name, change))?;
+            let merges = !gone.contains(name)
+                && original.get(name).is_some_and(|value| type_name(value) == type_name(change));
+            if change.is_null() || (merges && !self.without(kind, &mut original, (name, change))?) {
+                gone.insert(name.to_owned());
             }
         }
+        original.retain(|name, _| !gone.contains(name));
         patch.retain(|name, _| is_left(name));
         Ok(original)
     }
 
-    /// Merges one member of the patch.
+    /// Merges one member of the patch. Returns whether the object has the member then; it is left to the caller to remove one that it
+    /// does not have.
     fn member(
         &self,
         kind: Option<TypeId>,
         original: &mut Map<String, Value>,
         (name, change): (&str, &mut Value),
-    ) -> Result<(), PatchError> {
+    ) -> Result<bool, PatchError> {
         let field = kind.and_then(|kind| self.tables.field(kind, name));
         let merged = match (original.get_mut(name).map(Value::take), &mut *change) {
             // A field with the strategy `replace` is taken unchanged.
@@ -97,28 +105,25 @@ impl<'t> Merger<'t> {
             }
             (_, change) => match fresh(change) {
                 Some(value) => value,
-                None => {
-                    original.shift_remove(name);
-                    return Ok(());
-                }
+                None => return Ok(false),
             },
         };
         original.insert(name.to_owned(), merged);
-        Ok(())
+        Ok(true)
     }
 
-    /// Follows `$deleteFromPrimitiveList`. What is no list of primitives is merged like any other value.
+    /// Follows `$deleteFromPrimitiveList`. What is no list of primitives is merged like any other value. Returns what [`Self::member`] does.
     fn without(
         &self,
         kind: Option<TypeId>,
         original: &mut Map<String, Value>,
         (name, change): (&str, &mut Value),
-    ) -> Result<(), PatchError> {
+    ) -> Result<bool, PatchError> {
         match (original.get_mut(name), &mut *change) {
             (Some(Value::Array(items)), Value::Array(deleted)) => {
                 let field = kind.and_then(|kind| self.tables.field(kind, name));
                 *items = self.list_without(field, std::mem::take(items), deleted)?;
-                Ok(())
+                Ok(true)
             }
             _ => self.member(kind, original, (name, change)),
         }
@@ -205,10 +210,6 @@ fn clean(value: &mut Value) -> bool {
 
 fn replaces(field: Option<&Field>) -> bool {
     field.is_some_and(|field| field.patch.text == "replace")
-}
-
-fn is_of_one_type(one: &Value, other: &Value) -> bool {
-    super::merge_key::go_type(one) == super::merge_key::go_type(other)
 }
 
 pub(super) fn message_of(field: Option<&Field>) -> Option<TypeId> {

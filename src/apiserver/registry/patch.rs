@@ -19,7 +19,6 @@ use crate::codec::{self, Unread, recheck, recheck_kind};
 use crate::object;
 use crate::patch::merge;
 use crate::patch::merge_key::PatchError;
-use crate::patch::shown::printed;
 use crate::patch::strategic;
 use crate::patch::touched;
 use crate::resources::SCALE;
@@ -213,7 +212,7 @@ impl Patch<'_> {
                 let mut patch = patch.take();
                 // What is left of it is shown, also where it cannot be applied.
                 let _ = strategic::apply(tables(), kind, live.clone(), &mut patch);
-                printed(&Value::Object(patch))
+                go::value::plain(&Value::Object(patch))
             }
             _ => patched.to_string(),
         }

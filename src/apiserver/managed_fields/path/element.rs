@@ -65,7 +65,10 @@ impl Scalar {
     #[must_use]
     pub fn to_json(&self) -> String {
         match self {
-            Self::Number(number) => number_json(number),
+            Self::Number(number) => match number.as_i64() {
+                Some(integer) => integer.to_string(),
+                None => go::float::json_iterator(float(number)),
+            },
             Self::String(text) => json_text(text),
             Self::Bool(flag) => flag.to_string(),
             Self::Other(json) => json.clone(),
@@ -80,16 +83,6 @@ impl Scalar {
             Self::Other(_) => 3,
         }
     }
-}
-
-/// Formats a number as Go's json-iterator: doubles with an exponent of two digits below 1e-6 and from 1e21 up.
-fn number_json(number: &Number) -> String {
-    if let Some(integer) = number.as_i64() {
-        return integer.to_string();
-    }
-    let double = float(number);
-    let is_plain = double == 0.0 || (1e-6..1e21).contains(&double.abs());
-    if is_plain { go::float::plain(double) } else { go::float::scientific(double, None) }
 }
 
 /// Formats a string as a JSON literal in which `<`, `>` and `&` are escaped.

@@ -6,7 +6,6 @@
 mod atomics;
 mod compare;
 mod emptied;
-mod go;
 mod item;
 mod merge;
 mod owned;

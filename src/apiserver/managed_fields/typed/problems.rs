@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use admit_apimachinery::go;
 use admit_apimachinery::go::json::type_name;
 use serde_json::Value;
 
 use super::super::path::Element;
 use super::super::schema::{Form, List, ListRelation, Map, ScalarKind, Schema, TypeId};
-use super::{Typing, go, item};
+use super::{Typing, item};
 use crate::interrupt;
 
 /// Whether a list may have duplicate items. Stored objects may: older validation allowed them.
@@ -86,7 +87,7 @@ impl Walk<'_> {
 
     fn map(&mut self, map: &Map, value: &Value) {
         let Value::Object(members) = value else {
-            self.report(&format!("expected map, got &{{{}}}", go::plain(value)));
+            self.report(&format!("expected map, got &{{{}}}", go::value::plain(value)));
             return;
         };
         for (name, member) in members {
@@ -106,7 +107,7 @@ impl Walk<'_> {
 
     fn list(&mut self, list: &List, value: &Value) {
         let Value::Array(items) = value else {
-            self.report(&format!("expected list, got &{{{}}}", go::plain(value)));
+            self.report(&format!("expected list, got &{{{}}}", go::value::plain(value)));
             return;
         };
         let mut seen = BTreeSet::new();
@@ -134,7 +135,7 @@ impl Walk<'_> {
     }
 
     fn scalar(&mut self, kind: ScalarKind, value: &Value) {
-        let value_text = || format!("&{{{}}}", go::plain(value));
+        let value_text = || format!("&{{{}}}", go::value::plain(value));
         match (kind, value) {
             (ScalarKind::Numeric, Value::Number(_))
             | (ScalarKind::String, Value::String(_))
@@ -144,7 +145,7 @@ impl Walk<'_> {
                 self.report(&format!("expected numeric (int or float), got {}", type_name(value)));
             }
             (ScalarKind::String, _) => {
-                let source = go::source(value);
+                let source = go::value::source(value);
                 self.report(&format!("expected string, got &value.valueUnstructured{{Value:{source}}}"));
             }
             (ScalarKind::Boolean, _) => self.report(&format!("expected boolean, got {}", value_text())),

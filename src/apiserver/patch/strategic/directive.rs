@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
-use crate::patch::merge_key::{PatchError, go_type, key_of};
-use crate::patch::shown::printed;
+use crate::patch::merge_key::{PatchError, key_of};
 
 pub(super) const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -32,27 +32,8 @@ pub(super) fn of(patch: &Map<String, Value>) -> Result<Option<Directive>, PatchE
 }
 
 pub(super) fn unknown(patch: &Map<String, Value>) -> PatchError {
-    let name = patch.get(DIRECTIVE).map(as_text).unwrap_or_default();
-    PatchError::UnknownDirective(name, printed(&Value::Object(patch.clone())))
-}
-
-/// Formats a value like Go's `%s`, which complains of what is no text.
-fn as_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => go_type(value).to_owned(),
-        Value::Bool(_) | Value::Number(_) => format!("%!s({}={})", go_type(value), printed(value)),
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(as_text).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::Object(members) => {
-            let mut members: Vec<String> =
-                members.iter().map(|(name, member)| format!("{name}:{}", as_text(member))).collect();
-            members.sort();
-            format!("map[{}]", members.join(" "))
-        }
-    }
+    let name = patch.get(DIRECTIVE).map(go::value::text).unwrap_or_default();
+    PatchError::UnknownDirective(name, go::value::plain(&Value::Object(patch.clone())))
 }
 
 /// Returns the field that a directive names behind its prefix and a slash.
@@ -113,7 +94,7 @@ pub(super) fn check_order(patch: &[Value], order: &[Value], merge_key: &str) -> 
         named.next();
     }
     if named.peek().is_some() {
-        let [patch, order] = [patch, order].map(|items| printed(&Value::Array(items.to_vec())));
+        let [patch, order] = [patch, order].map(|items| go::value::plain(&Value::Array(items.to_vec())));
         return Err(PatchError::OtherOrder(patch, order));
     }
     Ok(())

@@ -2,15 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::directive::{self, Directive};
 use super::{Merger, clean, message_of};
 use crate::builtin::{Field, PatchStrategy};
 use crate::interrupt;
-use crate::patch::merge_key::{PatchError, go_type};
+use crate::patch::merge_key::PatchError;
 use crate::patch::order::{Merged, first_places};
-use crate::patch::shown::printed;
 
 impl<'t> Merger<'t> {
     /// Merges a list that has no order of its own; one without the strategy is replaced.
@@ -37,10 +37,9 @@ impl<'t> Merger<'t> {
         let PatchStrategy { merge_key, merge, .. } = field.patch;
         let patched = patch.as_deref().map_or(&[][..], Vec::as_slice);
         directive::check_order(patched, order, merge_key)?;
-        if original.is_none() && patch.is_none() {
-            return Ok(None);
+        if original.is_some() || patch.is_some() {
+            check_ordered(original.as_deref().unwrap_or_default(), patched, order, merge_key)?;
         }
-        check_ordered(original.as_deref().unwrap_or_default(), patched, order, merge_key)?;
         let merged = match (original, patch) {
             (None, None) => return Ok(None),
             (Some(original), None) => {
@@ -117,7 +116,9 @@ impl<'t> Merger<'t> {
             match directive {
                 None => changes.push((item, key)),
                 Some(Directive::Replace) => replaces = true,
-                Some(Directive::Delete) => merged.remove(key.ok_or_else(|| no_key(item, merge_key))?),
+                Some(Directive::Delete) => {
+                    merged.remove(key.ok_or_else(|| PatchError::no_key(item, merge_key))?)
+                }
                 Some(Directive::Merge) => return Err(PatchError::MergingList),
             }
         }
@@ -127,7 +128,7 @@ impl<'t> Merger<'t> {
             return whole.in_order(std::iter::empty(), merge_key);
         }
         for (item, key) in &mut changes {
-            let key = key.ok_or_else(|| no_key(item, merge_key))?;
+            let key = key.ok_or_else(|| PatchError::no_key(item, merge_key))?;
             let Value::Object(change) = &mut **item else { continue };
             match merged.take(key) {
                 Some((place, current)) => {
@@ -143,10 +144,6 @@ impl<'t> Merger<'t> {
         let order: Vec<&Value> = changes.iter().map(|(item, _)| &**item).collect();
         Merged::new(items).in_order(order, merge_key)
     }
-}
-
-fn no_key(item: &Value, merge_key: &str) -> PatchError {
-    PatchError::NoMergeKey { item: printed(item), key: merge_key.to_owned() }
 }
 
 /// The items of a list, indexed by the merge keys in the patch, which are numbered. Of several with one key the first is merged into.
@@ -255,7 +252,7 @@ fn check_ordered(
     }
     // Objects of a list without a key have nothing to be ordered by.
     match patch.iter().chain(order).chain(original).find(|item| item.is_object()) {
-        Some(item) => Err(PatchError::NoMergeKey { item: printed(item), key: String::new() }),
+        Some(item) => Err(PatchError::no_key(item, merge_key)),
         None => Ok(()),
     }
 }
@@ -263,7 +260,7 @@ fn check_ordered(
 /// # Errors
 /// If the items of both lists have several types, or are lists.
 fn check_items(original: &[Value], patch: &[Value]) -> Result<(), PatchError> {
-    let mut types = original.iter().chain(patch).map(go_type);
+    let mut types = original.iter().chain(patch).map(go::json::type_name);
     match types.next() {
         None => Ok(()),
         Some(_) if original.iter().chain(patch).next().is_some_and(Value::is_array) => {
@@ -271,7 +268,8 @@ fn check_items(original: &[Value], patch: &[Value]) -> Result<(), PatchError> {
         }
         Some(first) if types.all(|other| other == first) => Ok(()),
         Some(_) => {
-            let [original, patch] = [original, patch].map(|items| printed(&Value::Array(items.to_vec())));
+            let [original, patch] =
+                [original, patch].map(|items| go::value::plain(&Value::Array(items.to_vec())));
             Err(PatchError::MixedItems(original, patch))
         }
     }

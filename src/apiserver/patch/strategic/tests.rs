@@ -191,3 +191,18 @@ fn a_hundred_thousand_items_are_merged_and_ordered_in_time() {
     assert_eq!(made.len(), 80_000);
     assert!(made.contains(&json!({"name": "c39999", "image": "b"})));
 }
+
+/// A removal by itself moves all members behind it, so they have to be removed together.
+#[test]
+fn a_hundred_thousand_members_are_removed_in_time() {
+    let names = || (0..100_000).map(|n| format!("k{n}"));
+    let original: Map<String, Value> = names().map(|name| (name, "v".into())).collect();
+    let deleted: Map<String, Value> =
+        names().map(|name| (format!("{DELETE_FROM_PRIMITIVES}/{name}"), Value::Null)).collect();
+    let held: Map<String, Value> = names().map(|name| (name, json!({"$patch": "delete"}))).collect();
+    for patch in [deleted, held] {
+        let patch = json!({"metadata": {"labels": patch}});
+        let made = patched(&json!({"metadata": {"labels": original}}), &patch);
+        assert_eq!(made, Ok(json!({"metadata": {"labels": {}}})));
+    }
+}
