@@ -36,7 +36,7 @@ impl<'s> Question<'s> {
             for (at, lengths) in asked {
                 let Some(change) = self.changes.get(*at).filter(|_| !told.contains(at)) else { continue };
                 let found = lengths.iter().find_map(|length| {
-                    let (object, stored) = request.as_ref()?;
+                    let (object, stored) = request.as_ref().filter(|_| !(round.over)())?;
                     let over = || *length > MOST_SHRUNK || (round.over)();
                     let mut tried = cut.lengthened(object, *length).into_iter();
                     tried.find_map(|object| round.trial.smallest(change, (object, stored.clone()), &over))
@@ -66,8 +66,8 @@ impl<'s> Question<'s> {
                     Some(_) => cut.is_within(&change.field),
                     None => is_bound(change) && cut.field == change.field,
                 };
-                let lengths = self.world.lengths(change.refused, &cut);
-                (is_about && !lengths.is_empty()).then_some((*at, lengths))
+                let lengths = if is_about { self.world.lengths(change.refused, &cut) } else { Vec::new() };
+                (!lengths.is_empty()).then_some((*at, lengths))
             };
             let asked: Vec<_> = open.iter().filter_map(lengths).collect();
             if !asked.is_empty() {

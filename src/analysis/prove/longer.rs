@@ -20,6 +20,8 @@ use super::{Solver, Undecided};
 
 /// The most items that a list or map is given.
 const MOST: usize = 8_192;
+/// The most bytes of the items of one list, as JSON: no request is larger.
+const MOST_BYTES: usize = 3 << 20;
 /// The most lists and maps for which a solver is asked.
 const MOST_CUTS: usize = 32;
 /// An object with more items in one list is shown as it is: making it smaller would take thousands of decisions on large objects.
@@ -147,6 +149,14 @@ impl Cut<'_> {
                 (Segment::First, Json::Object(entries)) => entries.values_mut().next(),
                 (Segment::First, _) => None,
             })?;
+            let last = match &*place {
+                Json::Array(items) => items.last(),
+                Json::Object(entries) => entries.values().next_back(),
+                _ => None,
+            };
+            if last?.to_string().len().saturating_mul(length) > MOST_BYTES {
+                return None;
+            }
             match place {
                 Json::Array(items) => self.lengthen_list(items, length, apart)?,
                 Json::Object(entries) => lengthen_map(entries, length)?,

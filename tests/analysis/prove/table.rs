@@ -159,6 +159,45 @@ fn a_counterexample_is_small() {
     }
 }
 
+/// Three items are modelled, and these rules name more.
+#[test]
+fn longer_lists_than_are_modelled_are_tried() {
+    let with_list = |rules: &[&str]| {
+        let mut definition = definition(rules);
+        let spec =
+            definition.pointer_mut("/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties");
+        spec.expect("a spec")["many"] =
+            json!({"type": "array", "maxItems": 50, "items": {"type": "string", "maxLength": 8}});
+        definition
+    };
+    let subject = Subject::new(&with_list(&[]), None).expect("a definition");
+    let differ =
+        "!has(self.many) || !self.many.all(x, self.many.exists_one(y, x == y)) || self.many.size() != 12";
+    for (rule, length) in [
+        ("!has(self.many) || size(self.many) < 20", Some(20)),
+        ("!has(self.many) || self.many.size() <= 30", Some(31)),
+        (differ, Some(12)),
+        ("!has(self.many) || size(self.many) <= 50", None),
+    ] {
+        let left = Side::definition(&with_list(&[rule]), &subject).expect("rules");
+        let question = Question::NeverDenies;
+        let inquiry = Inquiry { question, subject: &subject, left: &left, right: None, that: None, items: 3 };
+        for mut solver in Program::installed() {
+            match inquiry.decide(Some(&mut solver), &|| false).expect("confirmed") {
+                Verdict::Refuted(found) => {
+                    let many = found.object["spec"]["many"].as_array().map(Vec::len);
+                    assert_eq!(many, length, "{}: {rule}", solver.name());
+                }
+                verdict => assert!(
+                    length.is_none() && verdict == Verdict::Holds { up_to: Some(3) },
+                    "{}: {rule}: {verdict:?}",
+                    solver.name()
+                ),
+            }
+        }
+    }
+}
+
 #[test]
 fn without_a_solver_a_claim_may_be_refuted_and_is_never_proved() {
     let refuted = decided(Question::NeverDenies, "self.must < 10", None).expect("confirmed");
