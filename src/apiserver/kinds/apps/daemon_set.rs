@@ -129,11 +129,8 @@ fn validate_update(object: &Value, old: &Value, errors: &mut FieldErrors) {
 
 /// Warns of the template only where that changes.
 fn warnings(object: &Value, old: Option<&Value>) -> Vec<String> {
-    let template = |object: &Value| object.pointer(super::TEMPLATE).cloned();
-    if old.is_some_and(|old| template(old) == template(object)) {
-        return Vec::new();
-    }
-    workload::warnings(object, None, &["spec", "template"])
+    let is_same = old.is_some_and(|old| old.pointer(super::TEMPLATE) == object.pointer(super::TEMPLATE));
+    if is_same { Vec::new() } else { workload::warnings(object, None, &["spec", "template"]) }
 }
 
 fn validate_status(object: &Value, old: &Value, errors: &mut FieldErrors) {
