@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::changes::Change;
-use super::longer::{Cut, MOST_SHRUNK};
+use super::longer::{Cut, MOST, MOST_SHRUNK};
 use super::query::{Inquiry, Prepared};
 use super::refusals::{Break, Question, Report, Round};
 use super::shrink::{Request, shrunk};
@@ -67,7 +67,9 @@ impl<'s> Question<'s> {
                     None => is_bound(change) && cut.field == change.field,
                 };
                 let lengths = if is_about { self.world.lengths(change.refused, &cut) } else { Vec::new() };
-                (!lengths.is_empty()).then_some((*at, lengths))
+                // A bound is asked about in any case: what cannot be tried is undecided.
+                let is_asked = lengths.first().is_some_and(|least| *least <= MOST || is_bound(change));
+                is_asked.then_some((*at, lengths))
             };
             let asked: Vec<_> = open.iter().filter_map(lengths).collect();
             if !asked.is_empty() {
@@ -117,7 +119,7 @@ impl Inquiry<'_> {
             return None;
         }
         let mut cuts = world.cuts(prepared.objects.new).ok()?;
-        cuts.retain(|cut| !world.lengths(broken, cut).is_empty());
+        cuts.retain(|cut| world.lengths(broken, cut).first().is_some_and(|least| *least <= MOST));
         let needed = world.needed(&[]);
         let models = world.with_items(cuts.iter(), (&needed.assumed, &needed.texts), solver);
         for (cut, model) in cuts.iter().zip(models) {

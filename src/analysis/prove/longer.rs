@@ -19,7 +19,7 @@ use super::term::{Constant, Term};
 use super::{Solver, Undecided};
 
 /// The most items that a list or map is given.
-const MOST: usize = 8_192;
+pub(super) const MOST: usize = 8_192;
 /// The most bytes of the items of one list, as JSON: no request is larger.
 const MOST_BYTES: usize = 3 << 20;
 /// The most lists and maps for which a solver is asked.
@@ -46,7 +46,7 @@ pub(super) struct Cut<'s> {
     there: Term,
     /// The number of modelled items.
     pub(super) room: usize,
-    /// The most items that are looked at.
+    /// The most items that the schema allows.
     most: usize,
 }
 
@@ -77,7 +77,7 @@ impl<'s> World<'s> {
                 _ => continue,
             };
             open.extend(first.map(|first| (first, further(Segment::First), format!("{field}[]"))));
-            let most = most.and_then(|most| usize::try_from(most).ok()).map_or(MOST, |most| most.min(MOST));
+            let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
             if room < most {
                 let one = self.terms.int(1);
                 let has_item = self.terms.le(one, length);
@@ -139,8 +139,12 @@ impl Cut<'_> {
         field.is_empty() || below.is_some_and(|below| below.is_empty() || below.starts_with(['.', '[']))
     }
 
-    /// Returns the object with so many items in the list or map: with equal items where it may have those, and with different ones.
+    /// Returns the object with so many items in the list or map: with equal items where it may have those, and with different ones. None if
+    /// that are more than are tried.
     pub(super) fn lengthened(&self, object: &Json, length: usize) -> Vec<Json> {
+        if length > MOST {
+            return Vec::new();
+        }
         let lengthen = |apart| {
             let mut object = object.clone();
             let place = self.way.iter().try_fold(&mut object, |value, segment| match (segment, value) {
