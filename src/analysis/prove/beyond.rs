@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use super::builtin::Sureness;
 use super::changes::Change;
+use super::document::World;
 use super::longer::{Cut, MOST, MOST_SHRUNK};
-use super::query::{Inquiry, Prepared};
+use super::query::{Few, Inquiry, Prepared};
 use super::refusals::{Break, Question, Report, Round};
 use super::shrink::{Request, shrunk};
 use super::side::Side;
+use super::wider::Part;
 use super::{Counterexample, Solver, Undecided, Verdict, undecided};
 
 /// The keywords that limit the number of items.
@@ -156,5 +159,42 @@ impl Inquiry<'_> {
         });
         let alone = longer.iter().map(|new| (new.clone(), old.clone()));
         alone.chain(both).find_map(|request| self.confirmed(&request, that))
+    }
+}
+
+impl Inquiry<'_> {
+    /// Returns the verdict on a claim that holds for a few items in these operations.
+    pub(super) fn widely(
+        &self,
+        few: &[Few],
+        that: Option<&Side>,
+        solver: &mut dyn Solver,
+        over: &dyn Fn() -> bool,
+    ) -> Verdict {
+        let mut solver = Part::of(solver);
+        let mut bounds = Vec::new();
+        for Few { update, items, wider } in few {
+            let wider = wider.and_then(|items| {
+                let world = World::wide(items, self.view());
+                let mut prepared = self.prepare(world, Sureness::Certain, *update, that).ok()?;
+                self.ask(&mut prepared, that, Some(&mut solver), over).ok()
+            });
+            match wider {
+                Some(Verdict::Holds { up_to }) => bounds.extend(up_to),
+                Some(refuted @ Verdict::Refuted(_)) => return refuted,
+                Some(Verdict::Undecided(_)) | None => bounds.push(*items),
+            }
+        }
+        Verdict::Holds { up_to: bounds.into_iter().min() }
+    }
+}
+
+impl Prepared<'_> {
+    /// Returns the number of items with which to ask again, if the claim holds for a few.
+    pub(super) fn wider(&mut self, verdict: &Verdict) -> Option<usize> {
+        match verdict {
+            Verdict::Holds { up_to: Some(_) } => self.world.wider(self.objects.new, &[self.broken]),
+            _ => None,
+        }
     }
 }

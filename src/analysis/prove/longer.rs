@@ -133,6 +133,10 @@ impl<'s> World<'s> {
 }
 
 impl Cut<'_> {
+    pub(super) const fn most(&self) -> usize {
+        self.most
+    }
+
     /// Reports whether it is the value of a field or below it.
     pub(super) fn is_within(&self, field: &str) -> bool {
         let below = self.field.strip_prefix(field);

@@ -37,6 +37,7 @@
 //! | `model` | answers of solvers, and the objects that they describe |
 //! | `shrink`, `search`, `mended` | smaller counterexamples, counterexamples without a solver, and repaired objects |
 //! | `beyond`, `longer` | counterexamples with more items than are modelled |
+//! | `wider` | the same claim with more items modelled |
 //! | `agree` | whether terms and engine agree on concrete objects |
 //! | `question` | the claims |
 //! | `query`, `script` | the queries, one after another |
@@ -106,6 +107,7 @@ mod upgrade;
 mod value;
 mod view;
 mod whole;
+mod wider;
 mod written;
 mod zones;
 

@@ -12,7 +12,6 @@ use super::question::Question;
 use super::roots::{DEPTH, has_alternatives, kept, root};
 use super::rules;
 use super::script::{script, variants};
-use super::search;
 use super::shrink::shrunk;
 use super::side::{Rules, Side};
 use super::subject::{Subject, Taken};
@@ -39,15 +38,22 @@ pub struct Inquiry<'a> {
     pub items: usize,
 }
 
-/// The number of small objects to try if the solver gives no answer.
-const FEW: usize = 1_000;
-
 /// The query for one operation.
 #[derive(Debug)]
 pub(super) struct Prepared<'s> {
     pub(super) world: World<'s>,
     pub(super) objects: Objects,
     pub(super) broken: Term,
+}
+
+/// An operation for which a claim holds for a few items.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Few {
+    pub(super) update: bool,
+    /// The number of items that were modelled.
+    pub(super) items: usize,
+    /// The number of items with which to ask again.
+    pub(super) wider: Option<usize>,
 }
 
 impl Prepared<'_> {
@@ -90,12 +96,12 @@ impl<'a> Inquiry<'a> {
         let mut solver = solver;
         // Requests that a policy matches and that are not modelled leave the claim open.
         let sides = std::iter::once(self.left).chain(self.right).enumerate();
-        let (mut up_to, mut open) =
-            (None, sides.filter_map(|(at, side)| side.not_followed(at)).collect::<Vec<_>>());
+        let (mut few, mut open) =
+            (Vec::new(), sides.filter_map(|(at, side)| side.not_followed(at)).collect::<Vec<_>>());
         for update in self.operations(that.as_ref()) {
-            let verdict = self.of_operation(update, that.as_ref(), solver.as_deref_mut(), over)?;
+            let (verdict, wider) = self.of_operation(update, that.as_ref(), solver.as_deref_mut(), over)?;
             match verdict {
-                Verdict::Holds { up_to: bound } => up_to = up_to.or(bound),
+                Verdict::Holds { up_to } => few.extend(up_to.map(|items| Few { update, items, wider })),
                 Verdict::Refuted(_) => return Ok(verdict),
                 Verdict::Undecided(undecided) => open.extend(undecided),
             }
@@ -107,32 +113,38 @@ impl<'a> Inquiry<'a> {
                 told.push(undecided);
             }
         }
-        let open = told;
-        Ok(if open.is_empty() { Verdict::Holds { up_to } } else { Verdict::Undecided(open) })
+        Ok(match solver {
+            _ if !told.is_empty() => Verdict::Undecided(told),
+            Some(solver) if !few.is_empty() => self.widely(&few, that.as_ref(), solver, over),
+            _ => Verdict::Holds { up_to: few.first().map(|few| few.items) },
+        })
     }
 
-    /// Decides the claim for creations or for updates.
+    /// Decides the claim for creations or for updates; also returns the number of items with which to ask again.
     fn of_operation(
         &self,
         update: bool,
         that: Option<&Side>,
         mut solver: Option<&mut (dyn Solver + '_)>,
         over: &dyn Fn() -> bool,
-    ) -> Result<Verdict, Unconfirmed> {
+    ) -> Result<(Verdict, Option<usize>), Unconfirmed> {
         // Where a server validates more than the schema, the first search is among objects that are likely valid: finding none there
         // proves nothing.
         if self.subject.likely.is_some()
-            && let Ok(mut prepared) = self.prepare(Sureness::Likely, update, that)
+            && let Ok(mut prepared) = self.prepare(self.world(), Sureness::Likely, update, that)
         {
             let found = self.ask(&mut prepared, that, solver.as_deref_mut(), over)?;
             if let Verdict::Refuted(_) = found {
-                return Ok(found);
+                return Ok((found, None));
             }
         }
-        match self.prepare(Sureness::Certain, update, that) {
-            Ok(mut prepared) => self.ask(&mut prepared, that, solver, over),
-            Err(undecided) => Ok(Verdict::Undecided(undecided)),
-        }
+        let mut prepared = match self.prepare(self.world(), Sureness::Certain, update, that) {
+            Ok(prepared) => prepared,
+            Err(undecided) => return Ok((Verdict::Undecided(undecided), None)),
+        };
+        let verdict = self.ask(&mut prepared, that, solver, over)?;
+        let wider = prepared.wider(&verdict);
+        Ok((verdict, wider))
     }
 
     /// Returns a definition whose schema differs from the subject's.
@@ -193,12 +205,17 @@ impl<'a> Inquiry<'a> {
         operations
     }
 
-    fn view(&self) -> View {
+    pub(super) fn view(&self) -> View {
         rules::view(&self.left.rules)
     }
 
-    fn prepare(
+    pub(super) fn world(&self) -> World<'a> {
+        World::new(self.items, self.view())
+    }
+
+    pub(super) fn prepare(
         &self,
+        mut world: World<'a>,
         sureness: Sureness,
         update: bool,
         that: Option<&Side>,
@@ -208,7 +225,6 @@ impl<'a> Inquiry<'a> {
             (View::Plain, Sureness::Likely, Some(likely)) => likely,
             (View::Plain, ..) => &self.subject.plain,
         };
-        let mut world = World::new(self.items, self.view());
         world.guesses.are_allowed = true;
         world.relaxed.extend(self.subject.demands_more());
         world.has_usual_keys = sureness == Sureness::Likely;
@@ -268,7 +284,7 @@ impl<'a> Inquiry<'a> {
         }
     }
 
-    fn ask(
+    pub(super) fn ask(
         &self,
         prepared: &mut Prepared<'_>,
         that: Option<&Side>,
@@ -334,54 +350,6 @@ impl<'a> Inquiry<'a> {
             return Ok(Verdict::Undecided(vec![undecided(SolverError::TimedOut.to_string())]));
         }
         Err(Unconfirmed { object: last.map_or(Json::Null, |(object, _)| object) })
-    }
-
-    fn search(&self, prepared: &Prepared<'_>, that: Option<&Side>, over: &dyn Fn() -> bool) -> Verdict {
-        match self.searched(prepared, that, usize::MAX, over) {
-            Ok(found) => found,
-            Err(tried) => {
-                let what = format!(
-                    "no solver; none of {tried} small objects breaks the claim, which does not prove it"
-                );
-                Verdict::Undecided(vec![undecided(what)])
-            }
-        }
-    }
-
-    /// Tries a few small objects where the solver gave no answer.
-    fn tried(
-        &self,
-        prepared: &Prepared<'_>,
-        that: Option<&Side>,
-        why: &str,
-        over: &dyn Fn() -> bool,
-    ) -> Verdict {
-        let found = self.searched(prepared, that, FEW, over);
-        found.unwrap_or_else(|_| Verdict::Undecided(vec![undecided(why)]))
-    }
-
-    /// Searches small objects for a counterexample; else returns how many were tried.
-    fn searched(
-        &self,
-        prepared: &Prepared<'_>,
-        that: Option<&Side>,
-        most: usize,
-        over: &dyn Fn() -> bool,
-    ) -> Result<Verdict, usize> {
-        let mut tried = 0_usize;
-        for model in search::models(&prepared.world, prepared.broken).take(most) {
-            if over() {
-                break;
-            }
-            tried = tried.saturating_add(1);
-            let model = prepared.world.respelled(&model);
-            let mut requests = self.requests(prepared, &model).into_iter();
-            if let Some(found) = requests.find_map(|request| self.confirmed(&request, that)) {
-                let confirmed = |request: &(Json, Option<Json>)| self.confirmed(request, that);
-                return Ok(Verdict::Refuted(Box::new(shrunk(found, confirmed, over))));
-            }
-        }
-        Err(tried)
     }
 
     /// Builds the request of a model: completed with what else a server requires, and as it is.

@@ -151,7 +151,7 @@ impl<'s> Question<'s> {
     }
 
     pub(super) fn asked(
-        mut self,
+        &mut self,
         trial: &Trial<'_>,
         same_paths: bool,
         solver: &mut dyn Solver,

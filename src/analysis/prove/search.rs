@@ -1,14 +1,77 @@
-//! Searches small objects without a solver: the variables of a query take the constants of the expressions and a few other values.
+//! Searches small objects where no solver answers: the variables of a query take the constants of the expressions and a few other
+//! values.
 
 use super::document::World;
 use super::model::{Given, Model};
+use super::query::{Inquiry, Prepared};
+use super::shrink::shrunk;
+use super::side::Side;
 use super::term::{Constant, Term};
+use super::{Verdict, undecided};
 
 /// The maximum number of objects to try.
 const MOST: usize = 20_000;
+/// The number of small objects to try if the solver gives no answer.
+const FEW: usize = 1_000;
+
+impl Inquiry<'_> {
+    /// Searches for a counterexample where there is no solver.
+    pub(super) fn search(
+        &self,
+        prepared: &Prepared<'_>,
+        that: Option<&Side>,
+        over: &dyn Fn() -> bool,
+    ) -> Verdict {
+        match self.searched(prepared, that, usize::MAX, over) {
+            Ok(found) => found,
+            Err(tried) => {
+                let what = format!(
+                    "no solver; none of {tried} small objects breaks the claim, which does not prove it"
+                );
+                Verdict::Undecided(vec![undecided(what)])
+            }
+        }
+    }
+
+    /// Tries a few small objects where the solver gave no answer.
+    pub(super) fn tried(
+        &self,
+        prepared: &Prepared<'_>,
+        that: Option<&Side>,
+        why: &str,
+        over: &dyn Fn() -> bool,
+    ) -> Verdict {
+        let found = self.searched(prepared, that, FEW, over);
+        found.unwrap_or_else(|_| Verdict::Undecided(vec![undecided(why)]))
+    }
+
+    /// Searches small objects for a counterexample; else returns how many were tried.
+    fn searched(
+        &self,
+        prepared: &Prepared<'_>,
+        that: Option<&Side>,
+        most: usize,
+        over: &dyn Fn() -> bool,
+    ) -> Result<Verdict, usize> {
+        let mut tried = 0_usize;
+        for model in models(&prepared.world, prepared.broken).take(most) {
+            if over() {
+                break;
+            }
+            tried = tried.saturating_add(1);
+            let model = prepared.world.respelled(&model);
+            let mut requests = self.requests(prepared, &model).into_iter();
+            if let Some(found) = requests.find_map(|request| self.confirmed(&request, that)) {
+                let confirmed = |request: &_| self.confirmed(request, that);
+                return Ok(Verdict::Refuted(Box::new(shrunk(found, confirmed, over))));
+            }
+        }
+        Err(tried)
+    }
+}
 
 /// Enumerates models of the variables: all if there are few, else a sample spread over all.
-pub(super) fn models(world: &World<'_>, broken: Term) -> impl Iterator<Item = Model> {
+fn models(world: &World<'_>, broken: Term) -> impl Iterator<Item = Model> {
     let mut roots = world.assumed.clone();
     roots.push(broken);
     let (mut ints, mut texts) = (vec![0, 1, -1, 2], vec![String::new(), "a".to_owned(), "b".to_owned()]);

@@ -32,6 +32,11 @@ impl World<'_> {
         Ok(())
     }
 
+    /// Leaves so many steps for the query.
+    pub(super) fn limit_steps(&mut self, left: usize) {
+        self.steps = MOST_STEPS.saturating_sub(left);
+    }
+
     /// Estimates the memory of the query.
     fn bytes(&self) -> usize {
         self.terms.bytes().saturating_add(self.count_nodes().saturating_mul(NODE))

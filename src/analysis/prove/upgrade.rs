@@ -17,6 +17,7 @@ use super::document::World;
 use super::refusals::{Question, Report, Seen};
 use super::subject::{SideError, compiled};
 use super::view::View;
+use super::wider::Part;
 use super::written::{Step, Trial};
 use super::{Solver, undecided};
 
@@ -146,9 +147,20 @@ impl Upgrade {
             return open(undecided(format!("version {version} is not in both definitions")));
         };
         let trial = Trial { old: &self.old, new: &self.new, versions: (old_version, new_version), step };
-        let world = World::new(items, View::Typed);
-        match Question::new(world, &old, &new, step) {
-            Ok(question) => question.asked(&trial, same_paths(old_version, new_version), solver, over),
+        let same_paths = same_paths(old_version, new_version);
+        let asked = |world, solver: &mut dyn Solver| {
+            let mut question = Question::new(world, &old, &new, step)?;
+            let report = question.asked(&trial, same_paths, solver, over);
+            Ok((question.wider(&report), report))
+        };
+        match asked(World::new(items, View::Typed), solver) {
+            Ok((Some(items), report)) => {
+                match asked(World::wide(items, View::Typed), &mut Part::of(solver)) {
+                    Ok((_, wider)) => report.widened(wider),
+                    Err(_) => report,
+                }
+            }
+            Ok((None, report)) => report,
             Err(undecided) => open(undecided),
         }
     }

@@ -34,12 +34,27 @@ impl Program {
     }
 }
 
+/// An argument that limits the time, with that limit divided; others as they are.
+fn in_part(argument: &str, parts: usize) -> String {
+    for (limit, least) in [("-T:", 2), ("--tlimit-per=", 1000)] {
+        let time = argument.strip_prefix(limit).and_then(|time| time.parse::<usize>().ok());
+        if let Some(time) = time {
+            return format!("{limit}{}", (time / parts).max(least));
+        }
+    }
+    argument.to_owned()
+}
+
 impl Solver for Program {
     fn ask(&mut self, script: &str) -> Result<String, SolverError> {
+        self.ask_in_part(script, 1)
+    }
+
+    fn ask_in_part(&mut self, script: &str, parts: usize) -> Result<String, SolverError> {
         let broken = |error: std::io::Error| SolverError::Broken(error.to_string());
         let (program, args) = self.0.split_first().expect("a program");
         let mut child = Command::new(program)
-            .args(args)
+            .args(args.iter().map(|argument| in_part(argument, parts)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -62,11 +77,15 @@ pub(super) struct Both {
 
 impl Solver for Both {
     fn ask(&mut self, script: &str) -> Result<String, SolverError> {
+        self.ask_in_part(script, 1)
+    }
+
+    fn ask_in_part(&mut self, script: &str, parts: usize) -> Result<String, SolverError> {
         let start = std::time::Instant::now();
-        let mut answer = Program(&["z3", "-in", "-T:2"]).ask(script)?;
+        let mut answer = Program(&["z3", "-in", "-T:2"]).ask_in_part(script, parts)?;
         if !answer.starts_with("sat") && !answer.starts_with("unsat") {
             answer = Program(&["cvc5", "--lang=smt2", "--incremental", "--strings-exp", "--tlimit-per=3000"])
-                .ask(script)?;
+                .ask_in_part(script, parts)?;
         }
         self.spent += start.elapsed();
         Ok(answer)
@@ -78,13 +97,17 @@ pub(super) struct Soon;
 
 impl Solver for Soon {
     fn ask(&mut self, script: &str) -> Result<String, SolverError> {
+        self.ask_in_part(script, 1)
+    }
+
+    fn ask_in_part(&mut self, script: &str, parts: usize) -> Result<String, SolverError> {
         let asked = script.matches("(check-sat)").count();
         let answered = |text: &str| text.lines().take_while(|line| matches!(*line, "sat" | "unsat")).count();
-        let first = Program(CVC5).ask(script)?;
+        let first = Program(CVC5).ask_in_part(script, parts)?;
         if answered(&first) == asked {
             return Ok(first);
         }
-        let second = Program(&["z3", "-in", "-T:2"]).ask(script)?;
+        let second = Program(&["z3", "-in", "-T:2"]).ask_in_part(script, parts)?;
         Ok(if answered(&second) > answered(&first) { second } else { first })
     }
 }
