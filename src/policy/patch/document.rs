@@ -58,11 +58,21 @@ impl Document {
                     let copied = self.copied;
                     return Err(PatchErrorKind::CopiesTooLarge { copied, limit: MAX_COPIED });
                 }
+                // The containers on the way to its place are opened before, also those in it.
+                if let Some(parent) = copy.path.parent() {
+                    let _ = self.container(parent, None);
+                }
                 let copied = self.find(&copy.from).map(|source| source.to_value()).unwrap_or_default();
                 self.add(&copy.path, Node::Closed(copied), usize::MAX)
             }
             PatchOperation::Test(test) => {
-                let matches = self.find(&test.path).map(|found| found.is(&test.value));
+                let matches = self.find(&test.path).map(|found| {
+                    let matches = found.is(&test.value);
+                    if matches {
+                        found.sort();
+                    }
+                    matches
+                });
                 match matches {
                     Some(true) => Ok(()),
                     Some(false) => Err(PatchErrorKind::TestFailed),
@@ -138,6 +148,9 @@ impl Document {
 
     fn replace(&mut self, replace: &ReplaceOperation, replacing: Replacing) -> Result<(), PatchErrorKind> {
         let ReplaceOperation { path, value } = replace;
+        if replacing == Replacing::OrAdding && path.is_root() && !(value.is_object() || value.is_array()) {
+            return Err(PatchErrorKind::ScalarDocument);
+        }
         let exists = self.find(path).is_some();
         let parent = path.parent().and_then(|parent| self.container(parent, None));
         match parent {

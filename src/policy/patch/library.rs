@@ -161,7 +161,7 @@ fn refused(
     error: &PatchError,
 ) -> OperationError {
     match error.kind {
-        PatchErrorKind::TooDeep | PatchErrorKind::CopiesTooLarge { .. } => {
+        PatchErrorKind::TooDeep | PatchErrorKind::CopiesTooLarge { .. } | PatchErrorKind::ScalarDocument => {
             return OperationError::Patch(error.kind.clone());
         }
         PatchErrorKind::TestFailed

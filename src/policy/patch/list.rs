@@ -19,6 +19,10 @@ impl<T> List<T> {
         self.parts.iter().flatten()
     }
 
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.parts.iter_mut().flatten()
+    }
+
     pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         let (part, within) = self.place(index)?;
         self.parts.get_mut(part)?.get_mut(within)

@@ -62,6 +62,9 @@ pub enum PatchErrorKind {
     InvalidPointer,
     #[error("cannot move the value inside itself")]
     CannotMoveInsideItself,
+    /// The whole document becomes a scalar. Go's `%w` prints that there is no error behind it.
+    #[error("replace operation value must be object or array: %!w(<nil>)")]
+    ScalarDocument,
     /// Everything behind a patch may walk values recursively.
     #[error("the value would be nested deeper than {} levels", crate::read::json::MAX_DEPTH)]
     TooDeep,

@@ -39,6 +39,16 @@ impl Node {
         }
     }
 
+    /// Sorts the members of all objects in it by name, as opening them does.
+    pub(super) fn sort(&mut self) {
+        match self {
+            Self::Closed(value) => value.sort_all_objects(),
+            Self::Measured(_, value) => value.sort_all_objects(),
+            Self::Object(_, members) => members.values_mut().for_each(Self::sort),
+            Self::List(_, items) => items.iter_mut().for_each(Self::sort),
+        }
+    }
+
     pub(super) fn to_value(&self) -> Value {
         match self {
             Self::Closed(value) => value.clone(),

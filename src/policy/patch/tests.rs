@@ -31,6 +31,23 @@ fn the_six_operations() {
     assert_eq!(made(target, &patch).map(|value| value.to_string()).as_deref(), Ok(expected));
 }
 
+/// A test opens what it compares, and a copy is made once the way to its place is open.
+#[test]
+fn tests_and_copies_open_containers() {
+    let text = |patch: Value| {
+        let target = json!({"z": {"y": {"b": 1, "a": 2}, "x": [{"d": 1, "c": 2}]}, "k": 1});
+        made(target, &patch).expect("applied").to_string()
+    };
+    let compared =
+        json!([{"op": "test", "path": "/z", "value": {"x": [{"c": 2, "d": 1}], "y": {"a": 2, "b": 1}}}]);
+    assert_eq!(text(compared), r#"{"k":1,"z":{"x":[{"c":2,"d":1}],"y":{"a":2,"b":1}}}"#);
+    let copied = json!([{"op": "copy", "from": "/z", "path": "/z/n"}]);
+    assert_eq!(
+        text(copied),
+        r#"{"k":1,"z":{"n":{"x":[{"d":1,"c":2}],"y":{"b":1,"a":2}},"x":[{"d":1,"c":2}],"y":{"b":1,"a":2}}}"#
+    );
+}
+
 /// Indices are parsed as in Go; negative ones count from the end, where an added item has an index of its own.
 #[test]
 fn places_are_numbers_with_a_sign() {
@@ -68,7 +85,13 @@ fn what_cannot_be_applied_says_why() {
     let strictly = operations(&json!([{"op": "replace", "path": "/b/d", "value": 1}]));
     let error = patched(json!({"b": {}}), &strictly, Replacing::Existing).expect_err("refused");
     assert_eq!(error.to_string(), "operation '/0' failed at path '/b/d': path is invalid");
-    assert_eq!(made(json!(1), &json!([{"op": "replace", "path": "", "value": 2}])), Ok(json!(2)));
+    let whole = |value: Value| json!([{"op": "replace", "path": "", "value": value}]);
+    assert_eq!(made(json!(1), &whole(json!([2]))), Ok(json!([2])));
+    for scalar in [json!(2), json!("a"), json!(null)] {
+        let why = made(json!({}), &whole(scalar)).expect_err("refused");
+        assert_eq!(why, "replace operation value must be object or array: %!w(<nil>)");
+    }
+    assert_eq!(patched(json!(1), &operations(&whole(json!(2))), Replacing::Existing), Ok(json!(2)));
 }
 
 /// Clients use this to add the first finalizer only if there is none.
