@@ -275,8 +275,9 @@ fn custom_object(
     if let Some(id) = *OBJECT_META
         && let Some(metadata) = value.get_mut("metadata").filter(|metadata| !metadata.is_null())
     {
-        let metadata = metadata.take();
-        // Go encodes and decodes it again, which drops the fraction of whole numbers.
+        let mut metadata = metadata.take();
+        // Go encodes and decodes it again, which sorts members and drops the fraction of whole numbers.
+        metadata.sort_all_objects();
         let decoded = decode_within(tables(), id, go::json::rewritten(metadata), budget);
         let decoded = decoded.map_err(|error| match error.too_heavy() {
             Some(limit) => too_heavy(limit),
@@ -302,7 +303,11 @@ fn unhandled_as(info: &ResourceInfo, error: &str) -> Refusal {
 }
 
 fn unknown_texts(paths: &[String]) -> Vec<String> {
-    paths.iter().map(|path| format!("unknown field \"{path}\"")).collect()
+    paths.iter().map(|path| unknown_text(path)).collect()
+}
+
+pub(crate) fn unknown_text(path: &str) -> String {
+    format!("unknown field \"{path}\"")
 }
 
 fn duplicate_text(format: Format, path: &str) -> String {
@@ -319,24 +324,31 @@ fn wrong_kind(
     (kind, api_version): (&str, &str),
     unhandled: &dyn Fn(String) -> Refusal,
 ) -> Refusal {
-    let known = is_registered(api_version, kind);
-    if known && kind != info.kind {
+    if kind == info.kind && is_registered(api_version, kind) {
+        return wrong_version(info, api_version);
+    }
+    unhandled(unlike_kind(info, kind, api_version))
+}
+
+/// Returns Go's error for a kind that cannot be converted to a built-in one, or that is not known.
+pub(crate) fn unlike_kind(info: &ResourceInfo, kind: &str, api_version: &str) -> String {
+    if is_registered(api_version, kind) {
         let version = api_version.rsplit('/').next().unwrap_or_default();
         let package = info.go_package();
         let into = &info.kind;
-        return unhandled(format!("converting ({version}.{kind}) to ({package}.{into}): unknown conversion"));
+        return format!("converting ({version}.{kind}) to ({package}.{into}): unknown conversion");
     }
-    if known {
-        return wrong_version(info, api_version);
-    }
-    // CustomResourceDefinitions are served by a separate server upstream, with another scheme.
-    let scheme = match info.group.as_str() {
+    let scheme = scheme_of(info);
+    format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\"")
+}
+
+/// Returns where the scheme of a built-in kind is made. CustomResourceDefinitions are served by a separate server upstream, with another
+/// scheme.
+pub(crate) fn scheme_of(info: &ResourceInfo) -> &'static str {
+    match info.group.as_str() {
         "apiextensions.k8s.io" => "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55",
         _ => "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30",
-    };
-    unhandled(format!(
-        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\""
-    ))
+    }
 }
 
 fn wrong_version(info: &ResourceInfo, api_version: &str) -> Refusal {
@@ -360,7 +372,7 @@ fn was_served(api_version: &str, kind: &str) -> bool {
 }
 
 /// Whether the version has this kind: of an object, of a list, or one that every version has.
-fn is_registered(api_version: &str, kind: &str) -> bool {
+pub(crate) fn is_registered(api_version: &str, kind: &str) -> bool {
     const EVERYWHERE: [&str; 7] = [
         "CreateOptions",
         "DeleteOptions",

@@ -30,6 +30,8 @@ mod mutations;
 mod offline;
 mod own_maps;
 mod patch;
+mod patch_body;
+mod patch_kind;
 mod pod_subresources;
 mod policy_statuses;
 mod quotas;
@@ -53,7 +55,7 @@ pub use allotments::{ServiceNetwork, ServiceRange, ServiceRangeError};
 pub use builtin_kinds::BuiltinKinds;
 pub use from_files::FromFile;
 pub use offline::OfflinePlugins;
-pub(crate) use patch::PatchFormat;
+pub(crate) use patch_body::PatchFormat;
 pub(crate) use watch::{Told, WatchEvent, Watching};
 pub(crate) use written::belongs_to_path;
 

@@ -1,15 +1,14 @@
 //! Implements PATCH: JSON patch, JSON merge patch and strategic merge patch, applied to the live object.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use admit_apimachinery::bounded::{MAX_PATHS, push_step};
 use admit_apimachinery::go;
-use admit_policy::json::{self, Document, JsonError};
-use admit_policy::patch::{Replacing, patched, text_len, understood};
-use json_patch::PatchOperation;
-use serde_json::{Map, Value};
+use admit_policy::patch::{Replacing, patched, text_len};
+use serde_json::Value;
 
 use super::field_ownership::Ownership;
+use super::patch_body::{Parsed, Patch, PatchFormat, read};
+use super::patch_kind::{refused, refused_as, same_kind};
 use super::update::{Change, named};
 use super::written::belongs_to_path;
 use super::{Answer, Registry};
@@ -22,55 +21,7 @@ use crate::patch::merge_key::PatchError;
 use crate::patch::strategic;
 use crate::patch::touched;
 use crate::resources::SCALE;
-use crate::status::{Cause, Refusal, shown};
-
-/// The most operations of one JSON patch.
-const MAX_OPERATIONS: usize = 10_000;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PatchFormat {
-    Json,
-    Merge,
-    Strategic,
-    /// A configuration for server-side apply, which [`Registry::apply`] takes.
-    Apply,
-}
-
-/// A parsed patch document.
-struct Patch<'b> {
-    kind: Parsed<'b>,
-    /// The unknown and duplicate fields that strict field validation refuses.
-    strict: Vec<String>,
-}
-
-enum Parsed<'b> {
-    Json(Vec<PatchOperation>),
-    Merge(Value),
-    Strategic(Strategic<'b>),
-    /// Operations that cannot be applied to any object.
-    Impossible,
-}
-
-/// A strategic merge patch, which is used up when it is applied: it is parsed again for another attempt, so that there are never two.
-struct Strategic<'b> {
-    body: &'b [u8],
-    parsed: Mutex<Option<Map<String, Value>>>,
-}
-
-impl<'b> Strategic<'b> {
-    const fn new(body: &'b [u8], parsed: Map<String, Value>) -> Self {
-        Self { body, parsed: Mutex::new(Some(parsed)) }
-    }
-
-    fn take(&self) -> Map<String, Value> {
-        let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner).take();
-        parsed.unwrap_or_else(|| match json::parse(self.body) {
-            Ok(Document { value: Value::Object(patch), .. }) => patch,
-            // It was read once.
-            Ok(_) | Err(_) => Map::new(),
-        })
-    }
-}
+use crate::status::Refusal;
 
 impl Registry {
     /// # Errors
@@ -88,7 +39,10 @@ impl Registry {
         let read_once: OnceLock<Result<Patch<'_>, Refusal>> = OnceLock::new();
         let replicas = call.scale().map(|_| self.replicas(call)).unwrap_or_default();
         let make = |live: &mut Arc<Value>| {
-            let patch = read_once.get_or_init(|| read(format, body)).as_ref().map_err(Clone::clone)?;
+            let patch = read_once
+                .get_or_init(|| read(format, body, options.field_validation))
+                .as_ref()
+                .map_err(Clone::clone)?;
             if let Some(paths) = call.scale() {
                 let old = paths.managed_scale_of(live, &replicas);
                 let scale = scaled(call, name, (patch, old), options)?;
@@ -99,62 +53,6 @@ impl Registry {
         let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
         self.change(call, name, &change, options).await
     }
-}
-
-fn read(format: PatchFormat, body: &[u8]) -> Result<Patch<'_>, Refusal> {
-    let undecodable = |why: &str| match format {
-        PatchFormat::Strategic => Refusal::bad_request(why),
-        _ => Refusal::bad_request(format!("error decoding patch: {why}")),
-    };
-    let unread = |why: JsonError| Unread::from(why).refusal(|why| undecodable(&why));
-    let document = json::parse(body).map_err(unread)?;
-    let mut strict: Vec<String> =
-        document.duplicates.paths().map(|path| format!("duplicate field \"{path}\"")).collect();
-    let kind = match (format, document.value) {
-        (PatchFormat::Json, Value::Array(operations)) => {
-            strict = operations.iter().enumerate().flat_map(unknown_members).take(MAX_PATHS).collect();
-            operations_of(operations)?
-        }
-        (PatchFormat::Json, Value::Null) => Parsed::Json(Vec::new()),
-        (PatchFormat::Json, other) => {
-            let found = go::json::kind(&other);
-            let why = format!("json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp");
-            return Err(undecodable(&why));
-        }
-        (PatchFormat::Merge, Value::Null) => return Err(Refusal::bad_request("Invalid JSON Patch")),
-        (PatchFormat::Merge, patch @ Value::Object(_)) => Parsed::Merge(patch),
-        (PatchFormat::Strategic, Value::Object(patch)) => Parsed::Strategic(Strategic::new(body, patch)),
-        (PatchFormat::Strategic, Value::Null) => Parsed::Strategic(Strategic::new(body, Map::new())),
-        (PatchFormat::Merge | PatchFormat::Strategic | PatchFormat::Apply, other) => {
-            let found = go::json::kind(&other);
-            return Err(undecodable(&format!(
-                "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
-            )));
-        }
-    };
-    Ok(Patch { kind, strict })
-}
-
-fn operations_of<'b>(operations: Vec<Value>) -> Result<Parsed<'b>, Refusal> {
-    if operations.len() > MAX_OPERATIONS {
-        let count = operations.len();
-        return Err(Refusal::too_large_because(format!(
-            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}"
-        )));
-    }
-    // As upstream, an invalid operation is reported only when it is applied.
-    Ok(understood(operations).map_or(Parsed::Impossible, Parsed::Json))
-}
-
-fn unknown_members((index, operation): (usize, &Value)) -> impl Iterator<Item = String> {
-    let members = operation.as_object().into_iter().flatten();
-    members.filter(|(name, _)| !["op", "path", "from", "value"].contains(&name.as_str())).map(
-        move |(name, _)| {
-            let mut shown = String::new();
-            push_step(&mut shown, name);
-            format!("json patch unknown field \"[{index}].{shown}\"")
-        },
-    )
 }
 
 impl Patch<'_> {
@@ -244,21 +142,6 @@ pub(super) fn bounded(object: &Value) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Builds the refusal of a patched object that cannot be decoded.
-fn refused(patched: &Value, why: &str) -> Refusal {
-    refused_as(patched.to_string(), why)
-}
-
-fn refused_as(what: String, why: &str) -> Refusal {
-    let text = shown(&Value::String(what));
-    let cause = Cause {
-        reason: "FieldValueInvalid".into(),
-        field: "patch".to_owned(),
-        message: format!("Invalid value: {text}: {why}"),
-    };
-    Refusal::invalid_kind("", "", "", vec![cause])
-}
-
 fn not_a_text(value: &Value) -> Option<&'static str> {
     match value {
         Value::String(_) | Value::Null => None,
@@ -275,8 +158,7 @@ fn accepted(
     (patch, live): (&Patch<'_>, &Value),
     options: &WriteOptions,
 ) -> Result<Value, Refusal> {
-    let patched = patch.made(call, live)?;
-    same_kind(call, name, &patched)?;
+    let (patched, unlike) = same_kind(call, name, patch.made(call, live)?)?;
     let received = match recheck(&call.info, call.custom.as_deref(), patched) {
         Ok(received) => received,
         // Upstream decodes it first, and ignores the patch after an error.
@@ -294,7 +176,7 @@ fn accepted(
         // Its result is converted without a text in between, which upstream tells in this order.
         unknown.sort();
     }
-    let objections: Vec<String> = patch.strict.iter().cloned().chain(unknown).collect();
+    let objections: Vec<String> = patch.strict.iter().cloned().chain(unlike).chain(unknown).collect();
     if options.field_validation == FieldValidation::Strict && !objections.is_empty() {
         let made = patch.made(call, live)?;
         object_to(call, options, objections, || patch.shown(call, live, &made))?;
@@ -316,6 +198,9 @@ fn scaled(
 ) -> Result<Value, Refusal> {
     let uid = object::uid(&old).to_owned();
     let patched = patch.apply(call, old.clone())?;
+    if let Some(why) = codec::unnamed(&patched) {
+        return Err(refused(&patched, &why));
+    }
     let text = |field: &str| patched.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let api_version = format!("{}/{}", SCALE.0, SCALE.1);
     let (given, version) = (text("kind").unwrap_or(SCALE.2), text("apiVersion").unwrap_or(&api_version));
@@ -359,35 +244,4 @@ fn object_to(
         FieldValidation::Strict | FieldValidation::Ignore => {}
     }
     Ok(())
-}
-
-fn same_kind(call: &Call, name: &str, patched: &Value) -> Result<(), Refusal> {
-    let text = |field: &str| patched.get(field).and_then(Value::as_str).unwrap_or_default();
-    if let Some(why) = codec::unnamed(patched) {
-        return Err(refused(patched, &why));
-    }
-    let (kind, api_version) = (text("kind"), text("apiVersion"));
-    if kind.is_empty() && !call.info.builtin {
-        return Err(refused(patched, &format!("Object 'Kind' is missing in '{patched}'")));
-    }
-    let expected = call.info.api_version();
-    // A built-in object without a kind keeps its kind.
-    let unnamed = kind.is_empty() && call.info.builtin;
-    if (kind == call.info.kind || unnamed) && api_version == expected {
-        return Ok(());
-    }
-    if call.info.builtin {
-        let scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30";
-        let why =
-            format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\"");
-        return Err(refused(patched, &why));
-    }
-    let mut causes = Vec::new();
-    if kind != call.info.kind {
-        causes.push(Cause::invalid("kind", &kind.into(), &format!("must be {}", call.info.kind)));
-    }
-    if api_version != expected {
-        causes.push(Cause::invalid("apiVersion", &api_version.into(), &format!("must be {expected}")));
-    }
-    Err(Refusal::invalid_kind(object::group_of(api_version), kind, name, causes))
 }
