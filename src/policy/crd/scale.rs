@@ -1,6 +1,6 @@
 //! Reads the scale subresource from an object: replica counts and the selector, at the paths that the CRD names.
 
-use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
 use serde_json::Value;
@@ -62,7 +62,7 @@ fn nested<'v>(
     let steps = path.strip_prefix('.').unwrap_or(path);
     let wrong = |value: &Value, expected: &'static str| AccessorError {
         path: steps.to_owned(),
-        found: plain(value),
+        found: go::value::plain(value),
         found_type: go::json::type_name(value),
         expected,
     };
@@ -80,10 +80,26 @@ fn nested<'v>(
     if fits(at) { Ok(Some(at)) } else { Err(wrong(at, expected)) }
 }
 
-/// A value as Go prints it without quotes.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => BadValue::from(other).to_string(),
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_of_other_types_are_shown_as_go_prints_them() {
+        let shown = |value: Value| {
+            let object = json!({"spec": {"replicas": value}});
+            let found = nested(&object, ".spec.replicas", "int64", Value::is_i64);
+            found.expect_err("another type").to_string()
+        };
+        assert_eq!(
+            shown(json!([{"a": null}, "b c"])),
+            ".spec.replicas accessor error: [map[a:<nil>] b c] is of the type []interface {}, expected int64"
+        );
+        assert_eq!(
+            shown(json!("x")),
+            ".spec.replicas accessor error: x is of the type string, expected int64"
+        );
     }
 }
