@@ -10,10 +10,13 @@ use super::{closed_store, key, path, random, state, thing};
 /// Bits of the header, of objects, and of the rest.
 fn bits(bytes: &[u8], below: &mut impl FnMut(usize) -> usize) -> Vec<usize> {
     const HEADER: usize = 320;
+    const FLAGS: usize = 9;
     let texts: Vec<usize> =
         (0..bytes.len() - 700).filter(|at| bytes[*at..].starts_with(b"metadata")).collect();
     let header = (0..HEADER * 8).step_by(if cfg!(debug_assertions) { 11 } else { 1 });
     let mut bits: Vec<usize> = header.collect();
+    // The flags, which no checksum covers: which commit is in force, and how it was written.
+    bits.extend(FLAGS * 8..(FLAGS + 1) * 8);
     bits.extend((0..80).map(|_| HEADER * 8 + below((bytes.len() - HEADER) * 8)));
     bits.extend((0..60).map(|_| texts[below(texts.len())] * 8 + below(700 * 8)));
     bits

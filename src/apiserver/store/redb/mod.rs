@@ -5,12 +5,14 @@
 //! medium   where the bytes lie: a file for its owner alone, made whole or not at all
 //! unsynced the same without waiting for the disk
 //! format   what lies there: keys without a separator, values with a checksum, and how older files become that
+//! slots    the two commits that a file holds, and which of them counts
 //! caught   redb's panics over damaged files, as errors
 //! ```
 
 mod caught;
 mod format;
 mod medium;
+mod slots;
 mod unsynced;
 
 use std::path::Path;
@@ -21,6 +23,7 @@ use redb::Database;
 
 use self::caught::caught;
 pub use self::medium::{Medium, Opened, StateFile};
+use self::slots::Slots;
 pub use self::unsynced::{Unsynced, UnsyncedFile};
 use super::Revision;
 use super::backend::{Backend, BackendError, Image, Record};
@@ -131,7 +134,7 @@ fn prepared<M: Medium>(
     let noted = Arc::clone(&recovery);
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE).set_repair_callback(move |session| noted.note(session.progress()));
-    let mut database = builder.create_with_backend(storage).map_err(failed)?;
+    let mut database = builder.create_with_backend(Slots::of(storage)).map_err(failed)?;
     let mut found = Found { went_back: recovery.back.load(Ordering::Relaxed), ..Found::default() };
     if fresh {
         format::begin(&database)?;
