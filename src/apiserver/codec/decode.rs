@@ -265,6 +265,11 @@ fn typed(id: TypeId, value: Value, body: Option<&Body>) -> Result<Received, Unre
 static OBJECT_META: LazyLock<Option<TypeId>> =
     LazyLock::new(|| tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
 
+/// Reports whether ObjectMeta has a field of this name.
+pub(crate) fn is_metadata(field: &str) -> bool {
+    OBJECT_META.is_some_and(|id| tables().field(id, field).is_some())
+}
+
 fn custom_object(
     custom: Option<&CustomVersion>,
     mut value: Value,

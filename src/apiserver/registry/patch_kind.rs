@@ -10,25 +10,6 @@ use crate::codec::{self, recheck, recheck_kind};
 use crate::object;
 use crate::status::{Cause, Refusal, shown};
 
-/// The fields of ObjectMeta.
-const METADATA: [&str; 15] = [
-    "name",
-    "generateName",
-    "namespace",
-    "selfLink",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "labels",
-    "annotations",
-    "ownerReferences",
-    "finalizers",
-    "managedFields",
-];
-
 /// Builds the refusal of a patched object that cannot be decoded.
 pub(super) fn refused(patched: &Value, why: &str) -> Refusal {
     refused_as(patched.to_string(), why)
@@ -65,8 +46,8 @@ pub(super) fn same_kind(
         return Err(refused(&patched, &format!("unexpected GroupVersion string: {api_version}")));
     }
     if !call.info.builtin {
-        let unknown = custom_kind(call, name, &patched, (kind, api_version))?;
-        return Ok((patched, unknown));
+        custom_kind(call, name, &patched, (kind, api_version))?;
+        return Ok((patched, Vec::new()));
     }
     // A built-in object without a kind keeps its kind.
     let is_own = kind.is_empty() || kind == call.info.kind;
@@ -83,7 +64,7 @@ pub(super) fn same_kind(
 fn from_internal(members: Map<String, Value>) -> (Value, Vec<String>) {
     let (mut metadata, mut unknown) = (Map::new(), Vec::new());
     for (name, value) in members {
-        if METADATA.contains(&name.as_str()) {
+        if codec::is_metadata(&name) {
             metadata.insert(name, value);
         } else if name != "kind" && name != "apiVersion" {
             unknown.push(codec::unknown_text(&name));
@@ -98,7 +79,6 @@ fn other_kind(call: &Call, patched: &Value, (kind, api_version): (&str, &str)) -
     let info = &call.info;
     let kind = if kind.is_empty() { &info.kind } else { kind };
     if api_version.is_empty() {
-        let own = (info.group.as_str(), info.version.as_str());
         let why = match codec::is_registered(&info.api_version(), kind) {
             true => {
                 let package = info.go_package();
@@ -106,7 +86,7 @@ fn other_kind(call: &Call, patched: &Value, (kind, api_version): (&str, &str)) -
             }
             false => format!(
                 "no kind \"{kind}\" is registered for the internal version of group \"{}\" in scheme \"{}\"",
-                own.0,
+                info.group,
                 codec::scheme_of(info)
             ),
         };
@@ -126,7 +106,7 @@ fn custom_kind(
     name: &str,
     patched: &Value,
     (kind, api_version): (&str, &str),
-) -> Result<Vec<String>, Refusal> {
+) -> Result<(), Refusal> {
     if kind.is_empty() {
         return Err(refused(patched, &format!("Object 'Kind' is missing in '{patched}'")));
     }
@@ -140,7 +120,7 @@ fn custom_kind(
     }
     let expected = call.info.api_version();
     if (kind, api_version) == (call.info.kind.as_str(), &expected) {
-        return Ok(Vec::new());
+        return Ok(());
     }
     // It is decoded before its kind is compared.
     recheck(&call.info, None, patched.clone()).map_err(|why| why.refusal(|why| refused(patched, &why)))?;

@@ -34,9 +34,9 @@ use super::{Exit, load};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A claim holds if a solver (z3 or cvc5, on the PATH) refutes its negation for all objects that the schema allows; if lists or \
-maps have no bound, or a greater one, it holds up to --items, and likewise where strings are split into parts. Where bounds or \
-rules name more items, up to 32, it is asked again with so many, for a small part of the time. Otherwise the \
-smallest object found that refutes it is shown, which the engine has evaluated itself. What cannot be translated for the \
+maps have no bound, or a greater one, it holds up to --items, and likewise where strings are split into parts. Otherwise the \
+smallest object found that refutes it is shown, which the engine has evaluated itself. Where bounds or rules name more than \
+--items, the claim is asked again with so many, up to 32, for a small part of the time. What cannot be translated for the \
 solver is undecided, with the place in the expression: answers are never guessed. Without a solver small objects are tried, \
 which can refute a claim but never prove it.
 

@@ -2,8 +2,9 @@
 //!
 //! A database has two commit slots, and a bit that says which of them is in force. After a two-phase commit redb takes that bit's word and
 //! never looks at the other slot, so that one flipped bit would quietly bring back what was in force before: an acknowledged change would
-//! be gone. No checksum covers the bit. If the other slot is newer and both are whole, either that bit is damaged or a commit ended between its two phases.
-//! redb is told that the commit had one phase then: it takes the newer slot if all its pages verify, else the one in force.
+//! be gone. No checksum covers the bit. If the other slot is newer and both are whole, either that bit is damaged or a commit ended
+//! between its two phases. redb is told that the commit had one phase then: it takes the newer slot if all its pages verify, else the
+//! one in force.
 
 use std::io;
 use std::ops::Bound;
