@@ -3,8 +3,10 @@
 //! the table's order, map keys are sorted, times and quantities have their canonical form. The conversion is done in
 //! place, so that a large object is not in memory twice.
 //!
-//! Not done here: detection of duplicate members (only the JSON parser sees them), defaults, validation of values.
+//! Not done here: members that repeat ([`repeated`] joins them), defaults, validation of values.
 
+mod parts;
+mod repeated;
 mod schemas;
 mod words;
 mod written;
@@ -15,6 +17,7 @@ use admit_apimachinery::bounded::Paths;
 use admit_apimachinery::weight::{self, Budget};
 use serde_json::{Map, Number, Value};
 
+pub(crate) use self::repeated::{Joined, joined};
 pub use self::words::DecodeError;
 use self::written::{written_form, zero};
 use super::model::{Field, Tables, TypeDef, TypeId, TypeRef};

@@ -10,13 +10,14 @@ use serde_json::{Map, Value};
 
 use super::document::{Document, Unread};
 use super::read::{Body, Format, MAX_BODY, PARSE_ERROR, parse};
+use super::registered::{is_registered, is_taken_too};
 use super::{literal, yaml};
-use crate::builtin::decode::decode_within;
+use crate::builtin::decode::{self, Joined, decode_within};
 use crate::builtin::{TypeId, tables};
 use crate::emptied::Place;
 use crate::kinds::strategy;
 use crate::object;
-use crate::resources::{EVICTION, ResourceInfo};
+use crate::resources::ResourceInfo;
 use crate::served::CustomVersion;
 use crate::status::Refusal;
 
@@ -56,7 +57,8 @@ pub(crate) fn receive_kind(
 /// # Errors
 /// 400 in Kubernetes' words.
 pub(crate) fn receive_delete_options(body: &Body) -> Result<Value, Refusal> {
-    let options = parse(body).map_err(|why| why.refusal(Refusal::bad_request))?.value;
+    let Document { value: options, duplicates } =
+        parse(body).map_err(|why| why.refusal(Refusal::bad_request))?;
     if let Some(why) = unnamed(&options) {
         return Err(Refusal::bad_request(why));
     }
@@ -66,7 +68,10 @@ pub(crate) fn receive_delete_options(body: &Body) -> Result<Value, Refusal> {
     let is_other = text(&options, "kind").is_some_and(|kind| kind != "DeleteOptions");
     match *DELETE_OPTIONS {
         Some(id) if !is_other && options.is_object() => {
-            let received = typed(id, options, Some(body));
+            let received = joined(id, body, &duplicates).and_then(|joined| {
+                let options = joined.map_or(options, |joined| joined.value);
+                typed(id, options, Some(body))
+            });
             Ok(received.map_err(|why| why.refusal(Refusal::bad_request))?.object)
         }
         _ => Ok(options),
@@ -146,6 +151,10 @@ pub(crate) fn receive(
         return Err(wrong_kind(info, (&kind, &api_version), &unhandled));
     }
     let custom_type = custom.filter(|_| is_expected);
+    let id = tables().kind(&info.group, &info.version, &info.kind).filter(|_| custom.is_none());
+    let joined = id.map_or(Ok(None), |id| joined(id, body, &duplicates));
+    let joined = joined.map_err(|why| why.refusal(unhandled))?;
+    let (value, strict) = joined.map_or((value, None), |joined| (joined.value, Some(joined.strict)));
     let received = canonical(info, custom_type, value, Some(body), Nulls::Dropped);
     let mut received = received.map_err(|why| why.refusal(unhandled))?;
     if custom.is_some() {
@@ -155,11 +164,21 @@ pub(crate) fn receive(
         // The right version with another kind is reported by validation.
         object::set_field(&mut received.object, "kind", Some(kind.into()));
     }
-    let duplicates = duplicates.iter().map(|path| duplicate_text(body.format, path));
-    received.strict.splice(0..0, duplicates);
+    match strict {
+        Some(strict) => received.strict = strict,
+        None => drop(
+            received.strict.splice(0..0, duplicates.iter().map(|path| duplicate_text(body.format, path))),
+        ),
+    }
     // sigs.k8s.io/json limits the number of all errors together.
     received.strict.truncate(MAX_PATHS);
     Ok(received)
+}
+
+/// Joins the members of a built-in type that repeat in a JSON body, if any do.
+fn joined(id: TypeId, body: &Body, duplicates: &[String]) -> Result<Option<Joined>, Unread> {
+    let are_joined = body.format == Format::Json && !duplicates.is_empty();
+    are_joined.then(|| decode::joined(tables(), id, &body.bytes).map_err(too_heavy)).transpose()
 }
 
 /// Decodes a patched object again: like [`receive`] after parsing, without messages about the request's body.
@@ -361,40 +380,6 @@ fn wrong_version(info: &ResourceInfo, api_version: &str) -> Refusal {
         "the API version in the data ({api_version}) does not match the expected API version ({})",
         info.api_version()
     ))
-}
-
-/// Whether a version that is no longer served is still accepted: for evictions, from old clients.
-fn is_taken_too(api_version: &str, kind: &str) -> bool {
-    (api_version, kind) == ("policy/v1beta1", EVICTION.2)
-}
-
-/// Known versions that are no longer served, with their kinds.
-const UNSERVED: &str = include_str!("unserved.txt");
-
-fn was_served(api_version: &str, kind: &str) -> bool {
-    let mut lines = UNSERVED.lines().map(str::split_ascii_whitespace);
-    lines.any(|mut words| words.next() == Some(api_version) && words.any(|known| known == kind))
-}
-
-/// Whether the version has this kind: of an object, of a list, or one that every version has.
-pub(crate) fn is_registered(api_version: &str, kind: &str) -> bool {
-    const EVERYWHERE: [&str; 7] = [
-        "CreateOptions",
-        "DeleteOptions",
-        "GetOptions",
-        "ListOptions",
-        "PatchOptions",
-        "UpdateOptions",
-        "WatchEvent",
-    ];
-    /// Kinds of the core version that are not resources.
-    const CORE: [&str; 6] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "List", "Status"];
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let is_kind = |kind: &str| tables().kind(group, version, kind).is_some() || was_served(api_version, kind);
-    is_kind(kind)
-        || kind.strip_suffix("List").is_some_and(is_kind)
-        || EVERYWHERE.contains(&kind)
-        || (api_version == "v1" && CORE.contains(&kind))
 }
 
 /// Returns a string at the top of a body by its exact name. Go's reader ignores the case of names, and uses the last match.
