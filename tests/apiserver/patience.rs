@@ -107,6 +107,38 @@ async fn pages_show_one_state_until_it_is_forgotten() {
     assert_eq!((gone.status, &gone.body["reason"]), (410, &json!("Expired")));
 }
 
+#[tokio::test(start_paused = true)]
+async fn pages_are_shown_for_five_to_ten_minutes() {
+    let server = Server::builder().build().await.unwrap();
+    let housekeeper = server.clone();
+    let housekeeping = tokio::spawn(async move { housekeeper.housekeeping().await });
+    for number in 0..10 {
+        post(&server, MAPS, &map(number)).await;
+    }
+    let page = get(&server, &format!("{MAPS}?limit=4")).await.body;
+    let token = page["metadata"]["continue"].as_str().unwrap();
+    let next = format!("{MAPS}?limit=4&continue={token}");
+    post(&server, MAPS, &map(20)).await;
+    tokio::time::sleep(Duration::from_secs(301)).await;
+    let second = get(&server, &next).await.body;
+    assert_eq!(second["metadata"]["remainingItemCount"], 2, "what came later is not in it");
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let gone = get(&server, &next).await;
+    assert_eq!((gone.status, &gone.body["reason"]), (410, &json!("Expired")));
+    let token = gone.body["metadata"]["continue"].as_str().unwrap();
+    let anew = get(&server, &format!("{MAPS}?limit=4&continue={token}")).await.body;
+    assert_eq!(anew["items"][0]["metadata"]["name"], "m0004");
+    assert_eq!(anew["metadata"]["remainingItemCount"], 3, "it goes on in the newest state");
+    let version = page["metadata"]["resourceVersion"].as_str().unwrap();
+    let exact = format!("{MAPS}?resourceVersion={version}&resourceVersionMatch=Exact");
+    assert_eq!(get(&server, &exact).await.status, 410);
+    let watch = format!("{MAPS}?watch=true&resourceVersion={version}&timeoutSeconds=1");
+    let watch = send(&server, "GET", &watch, "", None).await;
+    let told = watch.into_body().collect().await.unwrap().to_bytes();
+    assert!(String::from_utf8_lossy(&told).contains("m0020"), "watches begin there as ever");
+    housekeeping.abort();
+}
+
 /// The first event of a watch that was opened before `change` and read after it.
 async fn late(server: &Server, change: impl Future<Output = ()>) -> Value {
     let watch =

@@ -15,6 +15,7 @@ mod bootstrap_policy;
 mod bootstrap_priorities;
 mod builtin_kinds;
 mod catalogue;
+mod compaction;
 mod continue_token;
 mod crd_status;
 mod crds;

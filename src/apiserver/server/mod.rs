@@ -154,15 +154,16 @@ impl Server {
         ServerBuilder::default()
     }
 
-    /// Runs the controllers that the server was built with, and that of APIServices, which kube-apiserver has itself; for as long as
-    /// the server serves: it never returns.
+    /// Runs the controllers that the server was built with, and what kube-apiserver does by itself (it looks after APIServices and lets
+    /// old states expire); for as long as the server serves: it never returns.
     pub async fn housekeeping(&self) {
         let registry = &self.inner.registry;
         tokio::join!(
             registry.collect(),
             registry.keep_policy_statuses(),
             registry.keep_quotas(),
-            registry.keep_availability()
+            registry.keep_availability(),
+            registry.expire_states()
         );
     }
 

@@ -41,6 +41,8 @@ struct Core {
     refusing: Option<BackendError>,
     /// Start of the history of resources without a partition.
     base: Revision,
+    /// States of earlier revisions are no longer listed, although watches may still begin there.
+    expired: Revision,
     partitions: BTreeMap<Arc<str>, Partition>,
 }
 
@@ -108,7 +110,8 @@ impl Shared {
         let forked = core.partitions.iter();
         let forked = forked.map(|(resource, partition)| (Arc::clone(resource), partition.fork(published)));
         let partitions = forked.collect();
-        Self::of(Core { assigned: published, refusing: None, base: core.base, partitions })
+        let Core { base, expired, .. } = *core;
+        Self::of(Core { assigned: published, refusing: None, base, expired, partitions })
     }
 
     pub(super) fn published(&self) -> Revision {
@@ -182,8 +185,9 @@ impl Shared {
         let core = self.read();
         let Some(partition) = core.partitions.get(resource) else { return Ok(Vec::new()) };
         let held = &partition.held;
-        if revision < held.compacted {
-            return Err(StoreError::Compacted { compacted: held.compacted });
+        let compacted = held.compacted.max(core.expired);
+        if revision < compacted {
+            return Err(StoreError::Compacted { compacted });
         }
         let mut found = Vec::new();
         for (at, versions) in held.objects.range::<Place, _>(first_key(range)..) {
@@ -240,6 +244,11 @@ impl Shared {
             held.compacted = held.compacted.max(revision);
         }
         core.base = core.base.max(revision);
+    }
+
+    pub(super) fn expire(&self, revision: Revision) {
+        let mut core = self.write();
+        core.expired = core.expired.max(revision);
     }
 
     pub(super) fn takes_writes(&self) -> bool {

@@ -355,6 +355,11 @@ impl Store {
         self.shared.compact(revision.min(self.revision()));
     }
 
+    /// Lists no state before `revision` any longer; watches may still begin there.
+    pub(crate) fn expire(&self, revision: Revision) {
+        self.shared.expire(revision.min(self.revision()));
+    }
+
     fn submit(&self, key: &Key, revision: Revision, object: Option<Arc<Packed>>) -> Option<Durable> {
         let committer = self.committer.as_ref()?;
         let (done, durable) = oneshot::channel();
