@@ -74,6 +74,12 @@ fn field_text(object: &Value, path: &str) -> String {
     if path == "status.podIPs" {
         return String::new();
     }
+    // Events have a component, or a controller that reports them.
+    let path = if path == "source" && field_text(object, "source.component").is_empty() {
+        "reportingComponent"
+    } else {
+        path
+    };
     let mut value = object;
     for step in field_path(path).split('.') {
         value = value.get(step).unwrap_or(&Value::Null);
