@@ -112,13 +112,13 @@ const FROZEN: &str = "updates to statefulset spec for fields other than 'replica
 fn validate(object: &Value, errors: &mut FieldErrors) {
     let spec = Field::root(object).get("spec");
     policies(&spec, errors);
+    for claim in spec.get("volumeClaimTemplates").items() {
+        specification(&claim.get("spec"), false, errors);
+    }
     counts(&spec, errors);
     let name = spec.get("serviceName");
     if !name.is_empty() {
         name.problems(names::dns1123_label(name.text()), errors);
-    }
-    for claim in spec.get("volumeClaimTemplates").items() {
-        specification(&claim.get("spec"), false, errors);
     }
     rest(&spec, None, errors);
 }

@@ -36,16 +36,15 @@ pub(crate) fn taints(taints: &Field<'_>, errors: &mut FieldErrors) {
     }
 }
 
-/// Tolerations of which none stands there twice.
+/// Tolerations of which none stands there twice; how long they tolerate makes no difference.
 pub(crate) fn distinct_tolerations(list: &Field<'_>, errors: &mut FieldErrors) {
     tolerations(list, errors);
     let mut known = HashSet::new();
     for toleration in list.items() {
-        let own = shown(&toleration);
-        if !known.insert(own.to_string()) {
+        if !known.insert(["key", "operator", "value", "effect"].map(|name| toleration.get(name).text())) {
             errors.add(|| {
                 let mut error = toleration.duplicate();
-                error.bad_value = inside::told(&own);
+                error.bad_value = inside::told(&shown(&toleration));
                 error
             });
         }
@@ -69,7 +68,8 @@ mod tests {
     #[test]
     fn tolerations_fit_together_and_stand_there_once() {
         let one = json!({"key": "k", "operator": "Exists", "value": "v", "effect": "NoExecute"});
-        let object = json!({"list": [one, one]});
+        let longer = json!({"key": "k", "operator": "Exists", "value": "v", "effect": "NoExecute", "tolerationSeconds": 5});
+        let object = json!({"list": [one, longer]});
         let mut errors = FieldErrors::default();
         distinct_tolerations(&Field::root(&object).get("list"), &mut errors);
         let texts: Vec<String> = errors.into_iter().map(|error| error.to_string()).collect();
@@ -79,7 +79,7 @@ mod tests {
             )
         };
         let twice = "list[1]: Duplicate value: {\"Key\":\"k\",\"Operator\":\"Exists\",\"Value\":\"v\",\
-                     \"Effect\":\"NoExecute\",\"TolerationSeconds\":null}";
+                     \"Effect\":\"NoExecute\",\"TolerationSeconds\":5}";
         assert_eq!(texts, [odd(0), odd(1), twice.to_owned()]);
     }
 }

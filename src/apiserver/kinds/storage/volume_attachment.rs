@@ -49,6 +49,10 @@ fn validate(attachment: &Value, errors: &mut FieldErrors) {
         }
         code.in_range(0, i64::from(i32::MAX), errors);
     }
+    let name = spec.get("source").get("persistentVolumeName");
+    if name.is_set() {
+        subdomain(&name, errors);
+    }
 }
 
 fn source(source: &Field<'_>, errors: &mut FieldErrors) {
@@ -62,9 +66,6 @@ fn source(source: &Field<'_>, errors: &mut FieldErrors) {
             errors.add(|| name.required("must specify non empty persistentVolumeName"));
         }
         (false, true) => {}
-    }
-    if name.is_set() {
-        subdomain(&name, errors);
     }
 }
 
