@@ -7,7 +7,7 @@
 //! list, as with kube-apiserver.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,10 +34,14 @@ const MAX_UNSENT: usize = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How long a client may take to read the last event of a watch that was ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// The average interval of chunks of all watches together: a task, a frame and a TLS record cost more than the events in them.
+/// The average interval of chunks of all watches together while few watches have something to send.
 const CHUNK_EVERY: Duration = Duration::from_micros(10);
-/// Shorter pauses are skipped, since timers cannot measure them.
-const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+/// The same while thousands have: a task, a frame and a TLS record cost more than the events in them, on both sides.
+const CHUNK_EVERY_AT_MOST: Duration = Duration::from_micros(100);
+/// Chunks that are ahead of their time by less are sent at once; by more, the interval grows by [`CHUNK_EVERY`] for each of these.
+const FREE: Duration = Duration::from_millis(5);
+/// No watch gathers for longer.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
 pub(crate) struct Watchers(Arc<Inner>);
@@ -46,8 +50,8 @@ pub(crate) struct Watchers(Arc<Inner>);
 struct Inner {
     budget: Budget,
     entries: Mutex<HashMap<u64, Arc<Entry>>>,
-    /// The number of entries, readable without the lock.
-    open: AtomicU32,
+    /// When the chunks so far would have been sent at their interval: in the future while they come faster.
+    paced: Mutex<Option<Instant>>,
     next: AtomicU64,
     ended: AtomicU64,
 }
@@ -88,7 +92,7 @@ impl Default for Watchers {
         Self(Arc::new(Inner {
             budget: Budget::new(MAX_UNSENT_OF_USER, MAX_UNSENT),
             entries: Mutex::default(),
-            open: AtomicU32::default(),
+            paced: Mutex::default(),
             next: AtomicU64::default(),
             ended: AtomicU64::default(),
         }))
@@ -124,7 +128,6 @@ impl Watchers {
         });
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
         self.entries().insert(id, Arc::clone(&entry));
-        self.0.open.fetch_add(1, Ordering::Relaxed);
         Ok(Ticket { watchers: self.clone(), id, entry })
     }
 
@@ -190,11 +193,16 @@ impl Ticket {
         }
     }
 
-    /// Returns how long a watch gathers events between two chunks: with thousands of watches, events are sent
-    /// in few chunks; with a few watches, at once.
-    pub(crate) fn pause(&self) -> Duration {
-        let pause = CHUNK_EVERY * self.watchers.0.open.load(Ordering::Relaxed);
-        if pause < SHORTEST_PAUSE { Duration::ZERO } else { pause }
+    /// Returns until when this watch, which sends a chunk now, gathers events for its next one: where thousands of watches have
+    /// something to send, they send it in few chunks; where a few have, at once, however many are open.
+    pub(crate) fn next_chunk(&self) -> Instant {
+        let now = Instant::now();
+        let mut paced = self.watchers.0.paced.lock().unwrap_or_else(PoisonError::into_inner);
+        let ahead = paced.map_or(Duration::ZERO, |paced| paced.saturating_duration_since(now));
+        let grown = CHUNK_EVERY.mul_f64(1.0 + ahead.div_duration_f64(FREE));
+        let ahead = (ahead + grown.min(CHUNK_EVERY_AT_MOST)).min(LONGEST_PAUSE);
+        *paced = Some(now + ahead);
+        if ahead < FREE { now } else { now + ahead }
     }
 
     /// Reserves so many bytes, which may take a while.
@@ -228,7 +236,6 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         self.watchers.entries().remove(&self.id);
-        self.watchers.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

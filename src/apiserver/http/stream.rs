@@ -171,7 +171,7 @@ impl State {
                 let Ok(room) = room else { return Some(self.last_words()) };
                 let text = self.chunk();
                 if !text.is_empty() {
-                    self.next_chunk = Instant::now() + self.ticket.pause();
+                    self.next_chunk = self.ticket.next_chunk();
                     return Some(self.ticket.chunk(text, room));
                 }
                 drop(room);
