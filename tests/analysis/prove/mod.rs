@@ -5,6 +5,7 @@ mod apart;
 mod builtin;
 mod dice;
 mod guesses;
+mod kept;
 mod large;
 mod many_pairs;
 mod optionals;

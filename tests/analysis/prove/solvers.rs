@@ -1,12 +1,14 @@
 //! Solvers of this machine, as processes.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use admit_analysis::prove::{Solver, SolverError};
 use testing::{Need, skip};
 
-/// A solver by its program and arguments; it ends by itself after a while.
+use super::kept;
+
+/// A solver by its program and arguments, one of which limits the time of an answer.
 pub(crate) struct Program(&'static [&'static str]);
 
 pub(super) const Z3: &[&str] = &["z3", "-in", "-T:10"];
@@ -34,37 +36,13 @@ impl Program {
     }
 }
 
-/// An argument that limits the time, with that limit divided; others as they are.
-fn in_part(argument: &str, parts: usize) -> String {
-    for (limit, least) in [("-T:", 2), ("--tlimit-per=", 1000)] {
-        let time = argument.strip_prefix(limit).and_then(|time| time.parse::<usize>().ok());
-        if let Some(time) = time {
-            return format!("{limit}{}", (time / parts).max(least));
-        }
-    }
-    argument.to_owned()
-}
-
 impl Solver for Program {
     fn ask(&mut self, script: &str) -> Result<String, SolverError> {
         self.ask_in_part(script, 1)
     }
 
     fn ask_in_part(&mut self, script: &str, parts: usize) -> Result<String, SolverError> {
-        let broken = |error: std::io::Error| SolverError::Broken(error.to_string());
-        let (program, args) = self.0.split_first().expect("a program");
-        let mut child = Command::new(program)
-            .args(args.iter().map(|argument| in_part(argument, parts)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(broken)?;
-        let mut input = child.stdin.take().expect("piped");
-        let script = script.to_owned();
-        let writer = std::thread::spawn(move || input.write_all(script.as_bytes()));
-        let output = child.wait_with_output().map_err(broken)?;
-        let _ = writer.join();
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        kept::answer(self.0, script, parts).map_err(|error| SolverError::Broken(error.to_string()))
     }
 }
 
