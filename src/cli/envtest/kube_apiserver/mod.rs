@@ -146,7 +146,11 @@ fn check_fixed(given: &Given) -> Result<(), Fault> {
         &["etcd3"],
         "objects lie where this program's etcd says; leave it out",
     )?;
-    given.must_be("storage-media-type", &["application/json"], "objects lie there as JSON; leave it out")?;
+    given.must_be(
+        "storage-media-type",
+        &["", "application/json"],
+        "objects lie there as JSON; leave it out",
+    )?;
     given.must_be(
         "profiling",
         &["false", "f", "F", "FALSE", "False", "0"],
