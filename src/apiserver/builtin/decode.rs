@@ -3,7 +3,7 @@
 //! the table's order, map keys are sorted, times and quantities have their canonical form. The conversion is done in
 //! place, so that a large object is not in memory twice.
 //!
-//! Not done here: members that repeat ([`repeated`] joins them), defaults, validation of values.
+//! Not done here: members that repeat (`repeated` joins them), defaults, validation of values.
 
 mod parts;
 mod repeated;
