@@ -151,11 +151,7 @@ pub(crate) fn receive(
         return Err(wrong_kind(info, (&kind, &api_version), &unhandled));
     }
     let custom_type = custom.filter(|_| is_expected);
-    let id = tables().kind(&info.group, &info.version, &info.kind).filter(|_| custom.is_none());
-    let joined = id.map_or(Ok(None), |id| joined(id, body, &duplicates));
-    let joined = joined.map_err(|why| why.refusal(unhandled))?;
-    let (value, strict) = joined.map_or((value, None), |joined| (joined.value, Some(joined.strict)));
-    let received = canonical(info, custom_type, value, Some(body), Nulls::Dropped);
+    let received = read_as(info, custom_type, Document { value, duplicates }, body);
     let mut received = received.map_err(|why| why.refusal(unhandled))?;
     if custom.is_some() {
         if api_version != info.api_version() {
@@ -164,11 +160,25 @@ pub(crate) fn receive(
         // The right version with another kind is reported by validation.
         object::set_field(&mut received.object, "kind", Some(kind.into()));
     }
-    match strict {
-        Some(strict) => received.strict = strict,
-        None => drop(
-            received.strict.splice(0..0, duplicates.iter().map(|path| duplicate_text(body.format, path))),
-        ),
+    Ok(received)
+}
+
+/// Decodes a parsed body, and collects the errors of strict decoding.
+fn read_as(
+    info: &ResourceInfo,
+    custom: Option<&CustomVersion>,
+    Document { value, duplicates }: Document,
+    body: &Body,
+) -> Result<Received, Unread> {
+    let id = tables().kind(&info.group, &info.version, &info.kind).filter(|_| info.builtin);
+    let joined = id.map_or(Ok(None), |id| joined(id, body, &duplicates))?;
+    let (value, in_order) = joined.map_or((value, None), |joined| (joined.value, Some(joined.strict)));
+    let mut received = canonical(info, custom, value, Some(body), Nulls::Dropped)?;
+    if let Some(in_order) = in_order {
+        received.strict = in_order;
+    } else {
+        let duplicates = duplicates.iter().map(|path| duplicate_text(body.format, path));
+        received.strict.splice(0..0, duplicates);
     }
     // sigs.k8s.io/json limits the number of all errors together.
     received.strict.truncate(MAX_PATHS);
