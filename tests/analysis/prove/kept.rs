@@ -30,11 +30,11 @@ fn arguments(command: &[&str], parts: usize) -> (Option<Duration>, Vec<String>) 
     let mut arguments = Vec::new();
     for argument in command {
         if let Some(seconds) = argument.strip_prefix("-T:").and_then(|time| time.parse::<usize>().ok()) {
-            limit = u64::try_from((seconds / parts).max(4)).ok().map(Duration::from_secs);
+            limit = u64::try_from((seconds / parts).max(seconds.min(4))).ok().map(Duration::from_secs);
         } else if let Some(time) =
             argument.strip_prefix("--tlimit-per=").and_then(|time| time.parse::<usize>().ok())
         {
-            arguments.push(format!("--tlimit-per={}", (time / parts).max(2500)));
+            arguments.push(format!("--tlimit-per={}", (time / parts).max(time.min(2500))));
         } else {
             arguments.push((*argument).to_owned());
         }
