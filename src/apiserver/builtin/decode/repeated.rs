@@ -22,7 +22,8 @@ use crate::interrupt;
 /// The nesting up to which values are joined, since each level is read once more; below it the last value counts.
 const DEEPEST: usize = 100;
 
-/// The lists of which it is known what was cut off; there is no use for more, and each replaced value looks through them.
+/// The lists of which it is known what was cut off, and the items of each: every replaced value looks through the lists, and every
+/// shorter list moves the items.
 const MOST_CUT: usize = 100;
 
 /// A text whose repeated members are joined.
@@ -195,7 +196,7 @@ impl Reader<'_> {
         } else if count < list.len() {
             let before = self.cut.remove(&self.path).unwrap_or_default();
             // In the order of their places: what was cut off before lies behind.
-            let rest = list.split_off(count).into_iter().chain(before).collect();
+            let rest = list.split_off(count).into_iter().chain(before).take(MOST_CUT).collect();
             if self.cut.len() < MOST_CUT {
                 self.cut.insert(self.path.clone(), rest);
             }
@@ -326,6 +327,10 @@ mod tests {
     #[test]
     fn many_repetitions_take_time_in_proportion_to_the_text() {
         let item = r#"{"image": "a", "args": ["a", "b"], "args": ["c"], "env": [{}, {}], "env": []}"#;
+        let turns = r#""tolerations": [{}], "tolerations": [{}, {}], "#.repeat(20_000);
+        let many = vec!["{}"; 100_000].join(",");
+        let text = format!(r#"{{"spec": {{"tolerations": [{many}], {turns} "nodeName": "a"}}}}"#);
+        assert_eq!(read("Pod", &text).value["spec"]["tolerations"], json!([{}, {}]));
         let items = vec![item; 20_000].join(",");
         let text = format!(
             r#"{{"spec": {{"nodeSelector": {{"a": "b"}}, "containers": [{items}], "containers": [{items}]}}}}"#
