@@ -5,13 +5,15 @@ mod apart;
 mod builtin;
 mod dice;
 mod guesses;
-mod kept;
 mod large;
 mod many_pairs;
 mod optionals;
 mod random_shapes;
 mod random_upgrades;
 mod requests;
+/// The processes are those of `admit prove`.
+#[path = "../../../src/cli/prove/session.rs"]
+mod session;
 mod shapes;
 mod share;
 pub(crate) mod solvers;
