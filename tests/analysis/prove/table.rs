@@ -29,7 +29,7 @@ fn ask(
     let inquiry = Inquiry { question, subject: &subject, left: &left, right: right.as_ref(), that, items: 3 };
     let decide = |mut solver: Program| {
         let verdict = inquiry.decide(Some(&mut solver), &|| false).expect("confirmed");
-        (solver.name().to_owned(), verdict)
+        (solver.name(), verdict)
     };
     Program::installed().into_iter().map(decide).collect()
 }
